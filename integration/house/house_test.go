@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/decimals", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/decimals", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -74,12 +74,12 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
-	module + "/master/rest":              {"master/api", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},
@@ -117,8 +117,9 @@ var rooms = []room{
 	{"master/accounts", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim"}},
 	{"master/accounts/login", []string{"master/accounts", "master/database"}, []string{"master/api"}},
 	{"master/accounts/scim", []string{"master/accounts", "master/database"}, []string{"master/api"}},
-	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/metrics", "master/store", "master/webhook/sender"}},
+	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
 	{"master/metrics", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store"}},
+	{"master/logs", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/control", "master/server", "master/server/servertest", "master/store"}},
 }
 
 // check holds a package to what a room imports, and to who imports the room.

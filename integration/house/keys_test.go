@@ -63,7 +63,7 @@ var keyEffects = []effects.Row{
 	{"checkpoint_endpoints", "master/server TestWhatTheMasterReads TestWhatTheMasterReadsInAzure"},
 	{"search_memory_mb", reach + "master/control TestMoreSearchesThanFit"},
 	{"database_limits.user_mb", reach + "master/api TestStoringTooMuch"},
-	{"database_limits.task_log_mb", reach + "master/store TestFullLog"},
+	{"database_limits.task_log_mb", reach + "master/logs TestFullLog"},
 	{"database_limits.trial_metrics_mb", reach + "master/metrics TestFullTrial"},
 	{"spool.folder", reach + "master/server TestASpoolInMemoryIsWarnedAbout"},
 	{"spool.max_mb", reach + "master/api TestBodiesLargerThanTheirShareOfTheDisk"},

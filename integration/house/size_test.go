@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,8 +26,9 @@ const (
 	maxMethods = 80
 )
 
-// totalBudget is how many lines of Go all packages may have together.
-const totalBudget = 132_420
+// totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
+// import are tests.
+const totalBudget = 126_450
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
@@ -35,12 +37,12 @@ var (
 	linesAbove = map[string]int{
 		"master/api":     15_300,
 		"master/expconf": 6_330,
-		"master/store":   11_230,
+		"master/store":   9_010,
 	}
 	filesAbove = map[string]int{
 		"master/api":     127,
 		"master/expconf": 46,
-		"master/store":   94,
+		"master/store":   81,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
@@ -57,8 +59,10 @@ func TestSizes(t *testing.T) {
 	hold(t, "Go files", maxFiles, s.files, filesAbove)
 	hold(t, "methods", maxMethods, s.methods, methodsAbove)
 	total := 0
-	for _, n := range s.lines {
-		total += n
+	for dir, n := range s.lines {
+		if s.inPrograms[dir] {
+			total += n
+		}
 	}
 	if total > totalBudget {
 		t.Errorf("there are %d lines of Go, and the budget is %d", total, totalBudget)
@@ -93,12 +97,13 @@ func hold(t *testing.T, unit string, maximum int, sizes, above map[string]int) {
 // sizes are what the rule limits: lines and files by folder, and methods by type, as in master/api.API.
 type sizes struct {
 	lines, files, methods map[string]int
+	inPrograms            map[string]bool // folders of programs and of the packages that they import
 }
 
 // sizesOf counts the files of each package without its tests.
 func sizesOf(t *testing.T) sizes {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,GoFiles,CgoFiles", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,Name,Deps,ImportPath,GoFiles,CgoFiles", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {
@@ -108,11 +113,11 @@ func sizesOf(t *testing.T) sizes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sizes{lines: map[string]int{}, files: map[string]int{}, methods: map[string]int{}}
+	s := sizes{lines: map[string]int{}, files: map[string]int{}, methods: map[string]int{}, inPrograms: map[string]bool{}}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
-			Dir               string
-			GoFiles, CgoFiles []string
+			Dir, Name, ImportPath   string
+			Deps, GoFiles, CgoFiles []string
 		}
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			return s
@@ -124,6 +129,13 @@ func sizesOf(t *testing.T) sizes {
 			t.Fatal(err)
 		}
 		dir = filepath.ToSlash(dir)
+		if p.Name == "main" {
+			for _, path := range append(p.Deps, p.ImportPath) {
+				if _, folder, ours := strings.Cut(path, module+"/"); ours {
+					s.inPrograms[folder] = true
+				}
+			}
+		}
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
 			text, err := os.ReadFile(filepath.Join(p.Dir, name))
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
@@ -65,7 +66,7 @@ type Endpoint struct {
 // Config has the settings and the parts of the master that the API uses.
 type Config struct {
 	ClusterName   string
-	LogDays       int // days for which logs are kept of tasks without a retention policy of their own; may be store.LogsForever
+	Logs          logs.Settings
 	ClusterID     string
 	MasterID      string
 	Version       string // of Determined's interface: 0.38.1
@@ -174,7 +175,6 @@ type API struct {
 	forwarders      *forwarders
 	artifacts       artifacts
 	downloads       *downloads
-	logSearches     *rest.Shares
 	webSockets      webSockets
 	measured        *measurements
 	healthAsked     singleflight.Group
@@ -206,7 +206,6 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
-	a.logSearches = rest.NewShares(maxLogSearches, maxLogSearchesPerUser)
 	a.recheckUsers(ctx)
 	a.register()
 	a.mountProxy()

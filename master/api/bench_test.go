@@ -105,7 +105,7 @@ func BenchmarkMetricReports(b *testing.B) {
 	for _, clients := range []int{1, 8, 32} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
 			for b.Loop() {
-				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Log: 10 << 30, Metrics: 10 << 30}}) // as a master has them
+				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Metrics: 10 << 30}}) // as a master has them
 				ctx, cancel := context.WithCancel(b.Context())
 				var wg sync.WaitGroup
 				wg.Go(func() { metrics.NewSummarizer(r.db.DB, r.bus, r.api.log).Run(ctx) })
@@ -219,7 +219,7 @@ func BenchmarkLogLines(b *testing.B) {
 	for _, clients := range []int{1, 4, 8} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
 			for b.Loop() {
-				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Log: 10 << 30, Metrics: 10 << 30}}) // as a master has them
+				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Metrics: 10 << 30}}) // as a master has them
 				attempts := make([]*attempt, clients)
 				for i := range attempts {
 					attempts[i] = r.running(yaml(), 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -30,7 +31,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoi
 		if err := a.unmanagedCheckpoint(ctx, c, k, &n); err != nil {
 			return nil, err
 		}
-	case k.TaskID != "" && !ownTask(c, k.TaskID):
+	case k.TaskID != "" && !trial.OfTask(k.TaskID, c.Who().TaskID):
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.Who().AllocationID, k.TaskID)
 	case k.AllocationID != "" && k.AllocationID != c.Who().AllocationID:
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.Who().AllocationID, k.AllocationID)

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -27,7 +28,7 @@ const minNonce = 20
 
 func (a *API) registerClaim() {
 	rest.Serve(a.router, v1.ClaimAllocation, a.claim)
-	rest.ServeOn(a.router, v1.ReportLogMatches, onOwnMember(), a.memberLogMatches)
+	rest.ServeOn(a.router, v1.ReportLogMatches, onOwnMember(), a.memberMatches)
 	rest.ServeOn(a.router, v1.ReportMemberExit, onOwnMember(), a.memberExit)
 }
 
@@ -143,6 +144,11 @@ func (a *API) site() task.Site {
 	return s
 }
 
+// memberMatches stores a runner's matches of log policies at once, so that users see them.
+func (a *API) memberMatches(ctx context.Context, c *rest.Call, _ member, req *v1.LogMatchesRequest) (*v1.None, error) {
+	return &v1.None{}, a.taskIO.policies.Record(ctx, logs.WriterOf(c), req.Matches)
+}
+
 // memberExit stores how a member's program ended. The first report counts.
 func (a *API) memberExit(ctx context.Context, c *rest.Call, m member, req *v1.MemberExitRequest) (*v1.None, error) {
 	return &v1.None{}, a.RecordExit(ctx, c.Who().TaskID, m.allocation, m.rank, *req)
@@ -156,12 +162,12 @@ func (a *API) RecordExit(ctx context.Context, taskID, id string, rank int, req v
 			return err
 		}
 	}
-	if err := a.recordMatches(ctx, lineSource{task: taskID, allocation: id, rank: rank}, req.LogMatches); err != nil {
+	if err := a.taskIO.policies.Record(ctx, logs.Writer{TaskID: taskID, AllocationID: id, Rank: rank}, req.LogMatches); err != nil {
 		return err
 	}
 	if err := a.db.MemberExit(ctx, id, rank, req.ExitCode, req.Reason, req.Stopped, req.LogsDone); err != nil {
 		return err
 	}
-	a.bus.Publish(store.TopicEvents, store.AllocationTopic(id), store.LogTopic(taskID))
+	a.bus.Publish(store.TopicEvents, store.AllocationTopic(id), logs.Topic(taskID))
 	return nil
 }

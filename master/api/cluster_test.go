@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
@@ -415,7 +416,7 @@ func TestMasterLogs(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	ctx, cancel := context.WithCancel(context.Background())
-	logs := store.NewMasterLog(r.db, slog.DiscardHandler)
+	logs := masterlog.New(r.db.DB, slog.DiscardHandler)
 	done := make(chan struct{})
 	go func() { logs.Run(ctx); close(done) }()
 	log := slog.New(logs).With("term", 3)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"os"
-	"time"
 
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/rest"
@@ -20,16 +19,12 @@ const (
 
 // limits are what the calls of all callers share, beside the limits of rest.
 type limits struct {
-	packs     *rest.Shares  // code that is being packed
-	places    *rest.Shares  // jobs that are being placed in the queue
-	matching  *rest.Shares  // lines that are compared with log policies
-	series    *rest.Shares  // metrics that are being streamed
-	logs      *rest.Shares  // logs whose lines are being unpacked and sent
-	longLines *rest.Shares  // long lines that are being sent
-	logTurn   time.Duration // logTurn, but for tests
-	lists     *rest.Shares  // code that is being listed
-	reads     *rest.Shares  // code that is being sent
-	packed    *spool.Folder // folder for packing code
+	packs  *rest.Shares  // code that is being packed
+	places *rest.Shares  // jobs that are being placed in the queue
+	series *rest.Shares  // metrics that are being streamed
+	lists  *rest.Shares  // code that is being listed
+	reads  *rest.Shares  // code that is being sent
+	packed *spool.Folder // folder for packing code
 }
 
 func newLimits(cfg rest.Receiving) *limits {
@@ -37,7 +32,7 @@ func newLimits(cfg rest.Receiving) *limits {
 	if cfg.Spool != nil {
 		folder = cfg.Spool.Path()
 	}
-	return &limits{packs: rest.NewShares(maxPacks, 1), places: rest.NewShares(1, 1), matching: rest.NewShares(maxMatches, 1), lists: rest.NewShares(maxLists, 1), reads: rest.NewShares(maxReads, maxReadsPerUser),
-		series: rest.NewShares(maxStreams, maxStreamsPerUser), logs: rest.NewFairShares(maxLogTurns, maxLogTurnsPerUser, maxLogTurnsMore), longLines: rest.NewShares(maxLongLines, 1), logTurn: logTurn,
+	return &limits{packs: rest.NewShares(maxPacks, 1), places: rest.NewShares(1, 1), lists: rest.NewShares(maxLists, 1), reads: rest.NewShares(maxReads, maxReadsPerUser),
+		series: rest.NewShares(maxStreams, maxStreamsPerUser),
 		packed: spool.New(folder, maxPacks*launch.MaxPacked*spool.OwnerShare)}
 }

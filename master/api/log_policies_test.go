@@ -76,33 +76,6 @@ func TestShippedLinesAreMatched(t *testing.T) {
 	}
 }
 
-// TestMatchersAreKept: the patterns of policies are compiled once, in a turn of their user, also for lines that come from no attempt.
-func TestMatchersAreKept(t *testing.T) {
-	r := newRig(t)
-	a, b := r.running(yaml()+policed, 1), r.running(yaml()+policed, 1)
-	owner := r.user("determined")
-	line := func(task string) string {
-		return fmt.Sprintf(`[{"task_id":%q,"timestamp":"2026-11-20T04:22:04","log":"fine"}]`, task)
-	}
-	owner.post("/task-logs", line(a.task)).ok()
-	p, err := r.api.policiesOf(t.Context(), lineSource{task: a.task})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := r.api.matcherOf(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner.post("/task-logs", line(b.task)).ok()
-	b.ranks[0].post("/task-logs", line(b.task)).ok()
-	if p, err = r.api.policiesOf(t.Context(), lineSource{task: b.task}); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := r.api.matcherOf(p); err != nil || again != first {
-		t.Errorf("the same patterns are compiled again (%v)", err)
-	}
-}
-
 func TestTasksWithoutPolicies(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml()+"log_policies: []\n", 1)

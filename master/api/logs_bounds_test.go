@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/logs"
 )
 
 // If each line has another source or container, the master stores few rows for them, and loses no
@@ -21,31 +21,31 @@ func TestLinesOfManySources(t *testing.T) {
 	}
 	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":1,"lines":[`+strings.Join(sources, ",")+`]}`).ok()
 	a.ranks[0].post("/api/v1/task/logs", `{"logs":[`+strings.Join(containers, ",")+`]}`).ok()
-	f, err := r.db.LogFields(t.Context(), a.task, nil)
+	f, err := logs.ReadFields(t.Context(), r.db.DB, a.task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, list := range map[string][]string{"sources": f.Sources, "containers": f.ContainerIDs} {
-		if n := len(list); n < 10 || n > 100 || !slices.Contains(list, store.OtherLabel) {
+		if n := len(list); n < 10 || n > 100 || !slices.Contains(list, logs.OtherLabel) {
 			t.Errorf("%d %s are offered", n, what)
 		}
 	}
-	if n := len(r.lines(a.task, store.LogFilter{})); n != 6000 {
+	if n := len(r.lines(a.task, logs.Filter{})); n != 6000 {
 		t.Errorf("%d lines", n)
 	}
-	if n := len(r.lines(a.task, store.LogFilter{ContainerIDs: []string{store.OtherLabel}})); n < 2900 || n >= 3000 {
+	if n := len(r.lines(a.task, logs.Filter{ContainerIDs: []string{logs.OtherLabel}})); n < 2900 || n >= 3000 {
 		t.Errorf("%d lines of other containers", n)
 	}
 }
 
 // lines returns the lines of a task's log that match a filter.
-func (r *rig) lines(task string, f store.LogFilter) (all []store.LogRecord) {
+func (r *rig) lines(task string, f logs.Filter) (all []logs.Record) {
 	r.t.Helper()
-	reader, err := store.NewLogStore(r.db, r.bus, store.LogsForever).Reader(task, f)
+	reader, err := logs.NewStore(r.db.DB, r.bus, logs.Settings{Days: logs.Forever}).Reader(task, f)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := reader.Forward(r.t.Context(), 1, 0, func(list []store.LogRecord) error {
+	if _, err := reader.Forward(r.t.Context(), 1, 0, func(list []logs.Record) error {
 		all = append(all, list...)
 		return nil
 	}); err != nil {
@@ -79,7 +79,7 @@ func TestShippersOfTasksMayShareNames(t *testing.T) {
 	a.ranks[0].post("/api/v1/detent/logs", name).ok() // again
 	b.ranks[0].post("/api/v1/detent/logs", name).ok()
 	for _, x := range []*attempt{a, b} {
-		if got := r.lines(x.task, store.LogFilter{}); len(got) != 1 {
+		if got := r.lines(x.task, logs.Filter{}); len(got) != 1 {
 			t.Errorf("%d lines of %s, want one", len(got), x.task)
 		}
 	}
@@ -96,7 +96,7 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 		body := fmt.Sprintf(`{"group":"training","metrics":{"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{"a":%s}}}}`, value)
 		a.ranks[0].post(a.trialPath("/metrics"), body).says(400, word)
 	}
-	if got := r.lines(a.task, store.LogFilter{}); len(got) != 1 || got[0].Source != long[:128] || got[0].Rank != -1 {
+	if got := r.lines(a.task, logs.Filter{}); len(got) != 1 || got[0].Source != long[:128] || got[0].Rank != -1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -104,11 +104,11 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 // TestStreamsOfFieldsAreCounted: streams of the fields of logs count as streams of logs.
 func TestStreamsOfFieldsAreCounted(t *testing.T) {
 	r := newRig(t)
-	r.api.webSockets.logs.MostOfOne = 2
+	r.api.taskIO.streams.Streams.MostOfOne = 2
 	a := r.running(yaml(), 1)
 	owner := r.user("determined")
 	path := fmt.Sprintf("/api/v1/trials/%d/logs/fields?follow=true", a.trial)
-	open := r.api.webSockets.logs.Count
+	open := r.api.taskIO.streams.Streams.Count
 	leave := owner.downloads(path)
 	owner.downloads(path)
 	waitFor(t, func() bool { return open() == 2 })

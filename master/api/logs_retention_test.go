@@ -85,7 +85,7 @@ func TestRetentionOfLogs(t *testing.T) {
 
 // TestTrialsByRetention: the trials of a list are in the order of the days that each shows.
 func TestTrialsByRetention(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.LogDays = 30 })
+	r := newRig(t, func(c *Config) { c.Logs.Days = 30 })
 	me := r.user("determined")
 	exp := me.create(strings.Replace(yaml(), "  name: single", "  name: random\n  max_trials: 3", 1))
 	path := fmt.Sprintf("/api/v1/experiments/%d/trials", exp)

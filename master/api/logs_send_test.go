@@ -34,7 +34,7 @@ func TestLogsThatNobodyReads(t *testing.T) {
 	me, other := r.user("determined"), r.user("admin")
 	const streams, chunks = 24, 30
 	path := r.longLog(r.running(yaml(), 1), chunks)
-	r.api.limits.logTurn = 50 * time.Millisecond
+	r.api.taskIO.streams.Turn = 50 * time.Millisecond
 	before := r.heap()
 	var open []net.Conn
 	for range streams {
@@ -50,10 +50,10 @@ func TestLogsThatNobodyReads(t *testing.T) {
 	if got := strings.Count(string(me.get(path).ok().body), "\n"); got != 100*chunks {
 		t.Errorf("the same user gets %d lines", got)
 	}
-	eventually(t, func() bool { return r.api.webSockets.logs.Count() == 0 })
+	eventually(t, func() bool { return r.api.taskIO.streams.Streams.Count() == 0 })
 
-	for range r.api.webSockets.logs.MostOfOne {
-		if _, err := r.api.webSockets.logs.Join("determined"); err != nil {
+	for range r.api.taskIO.streams.Streams.MostOfOne {
+		if _, err := r.api.taskIO.streams.Streams.Join("determined"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestLogsInManyTurns(t *testing.T) {
 	me := r.user("determined")
 	const n = 300
 	path := r.longLog(r.running(yaml(), 1), n/100)
-	r.api.limits.logTurn = time.Microsecond
+	r.api.taskIO.streams.Turn = time.Microsecond
 	numbers := func(from, to, step int) string {
 		list := []string{}
 		for i := from; i != to; i += step {
@@ -94,13 +94,13 @@ func TestFilteredLogsTakeTurns(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	path := r.longLog(r.running(yaml(), 1), 1)
-	turn, err := r.api.logSearches.Take(t.Context(), "user determined", 1)
+	turn, err := r.api.taskIO.streams.Searches.Take(t.Context(), "user determined", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan answer)
 	go func() { done <- me.get(path + "?searchText=1&limit=1") }()
-	eventually(t, func() bool { return r.api.logSearches.HeldBy("user determined") == 2 })
+	eventually(t, func() bool { return r.api.taskIO.streams.Searches.HeldBy("user determined") == 2 })
 	me.get(path + "?limit=1").ok()
 	select {
 	case a := <-done:

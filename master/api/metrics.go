@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -61,8 +62,8 @@ func (a *API) hparamsOf(ctx context.Context, trials []int) (map[int][]byte, erro
 
 // warnTask writes a warning to the log of the task that calls.
 func (a *API) warnTask(ctx context.Context, c *rest.Call, text string) error {
-	_, err := a.taskIO.logs.Append(ctx, store.LogBatch{TaskID: c.Who().TaskID, Origin: store.LogOrigin{AllocationID: c.Who().AllocationID},
-		Lines: []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: text}}})
+	_, err := a.taskIO.logs.Append(ctx, logs.Batch{TaskID: c.Who().TaskID, Origin: logs.Origin{AllocationID: c.Who().AllocationID},
+		Lines: []logs.Line{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: text}}})
 	return err
 }
 

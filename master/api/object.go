@@ -15,7 +15,6 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -153,12 +152,6 @@ func (a *API) onTaskOf(of launch.Kind) rest.Object[store.Task] {
 		}
 		return k, err
 	}}
-}
-
-// ownTask reports whether the caller is a program of a task, or of a part of it.
-func ownTask(c *rest.Call, id string) bool {
-	of, _, part := trial.PartOf(id)
-	return id == c.Who().TaskID || part && of == c.Who().TaskID
 }
 
 // onOwnTask is a task that only the task itself may name in a path.

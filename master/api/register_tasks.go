@@ -2,10 +2,10 @@ package api
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/logpolicy"
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -16,25 +16,16 @@ type taskIO struct {
 	metrics *metrics.Writer
 	feed    *metrics.Feed
 	states  *store.StateFeed
-	logs    *store.LogStore
 
-	origins  *memory.Memory[memberKey, store.LogOrigin]
-	policies *memory.Memory[string, *logPolicies]       // by attempt
-	matchers *memory.Memory[string, *logpolicy.Matcher] // by their patterns
+	logs     *logs.Store
+	policies *logs.Policies
+	streams  *logs.Limits // of logs
 }
 
-// knownMembers is the maximum number of members whose origin is cached.
-const knownMembers = 20_000
-
-type memberKey struct {
-	allocation string
-	rank       int
-}
-
-func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, days int) *taskIO {
-	return &taskIO{metrics: newMetricWriter(db, bus), feed: metrics.NewFeed(ctx, db.DB, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus, days),
-		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies),
-		matchers: memory.New[string, *logpolicy.Matcher](0, knownMatchers)}
+func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, set logs.Settings, log *slog.Logger) *taskIO {
+	lines := logs.NewStore(db.DB, bus, set)
+	return &taskIO{metrics: newMetricWriter(db, bus), feed: metrics.NewFeed(ctx, db.DB, bus), states: store.NewStateFeed(ctx, db, bus), logs: lines,
+		policies: logs.NewPolicies(lines, log, func() { bus.Publish(store.TopicEvents, store.TopicState) }), streams: logs.NewLimits()}
 }
 
 // Wait returns when all reports of tasks are stored. Call it after the server has shut down.
@@ -50,7 +41,7 @@ func (a *API) Wait() {
 // registerTaskRoutes registers the routes that are called from inside of tasks: by the runner,
 // the harness, and users' programs through the harness.
 func (a *API) registerTaskRoutes() {
-	a.taskIO = newTaskIO(a.stopping, a.db, a.bus, a.cfg.LogDays)
+	a.taskIO = newTaskIO(a.stopping, a.db, a.bus, a.cfg.Logs, a.log)
 	a.registerClaim()
 	a.registerRendezvous()
 	a.registerSignals()
@@ -61,6 +52,5 @@ func (a *API) registerTaskRoutes() {
 	a.registerCheckpoints()
 	a.registerGC()
 	a.registerLogs()
-	a.registerLogRetention()
 	a.registerContext()
 }

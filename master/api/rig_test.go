@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
@@ -169,7 +170,7 @@ func (r *rig) events() webhook.Sender {
 
 func rigConfig(t testing.TB) Config {
 	return Config{
-		LogDays:     store.LogsForever,
+		Logs:        logs.Settings{Days: logs.Forever},
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
 		PublicURL: "http://127.0.0.1:8080",
 		Site:      task.Site{ClusterID: "cluster-1", MasterID: "master-1", Capabilities: expconf.Everything()},

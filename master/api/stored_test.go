@@ -118,7 +118,7 @@ func TestReportingTooMuch(t *testing.T) {
 
 // TestStoringOutside: programs outside of the cluster report no more than their owner may store, in however many trials.
 func TestStoringOutside(t *testing.T) {
-	r := rigOf(t, store.Options{Limits: store.Limits{Owner: 60_000, Metrics: 40_000, Log: 40_000}})
+	r := rigOf(t, store.Options{Limits: store.Limits{Owner: 60_000, Metrics: 40_000}}, func(c *Config) { c.Logs.MaxBytes = 40_000 })
 	me := r.user("determined")
 	id := at(t, me.putExperiment("e"), "experiment.id")
 	var trials []any

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
@@ -68,7 +69,7 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 	if err != nil {
 		return nil, err
 	}
-	kept, err := a.db.TrialRetentions(ctx, a.cfg.LogDays, ids)
+	kept, err := logs.TrialRetentions(ctx, a.db.DB, a.cfg.Logs.Days, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources,
 }
 
 func (a *API) listTrials(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetExperimentTrialsRequest) (*v1.GetExperimentTrialsResponse, error) {
-	f := store.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.LogDays}
+	f := store.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.Logs.Days}
 	var err error
 	if f.States, err = experimentStates(req.States); err != nil {
 		return nil, err

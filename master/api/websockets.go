@@ -5,7 +5,7 @@ import (
 )
 
 // webSockets counts the open WebSockets of each kind, and the streams that stay open as long.
-type webSockets struct{ updates, terminals, live, logs, metrics *rest.Places }
+type webSockets struct{ updates, terminals, live, metrics *rest.Places }
 
 func newWebSockets() webSockets {
 	return webSockets{
@@ -13,6 +13,5 @@ func newWebSockets() webSockets {
 		terminals: rest.NewPlaces("terminals", 256, 16),
 		live:      rest.NewPlaces("streams of changes (/detent/live)", 1024, 64),
 		metrics:   rest.NewPlaces("streams of metrics for charts", 256, 32),
-		logs:      rest.NewPlaces("streams of logs", 1024, 128),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -19,7 +20,7 @@ const expirePause = time.Minute
 // A LogRetention says for how long the log lines of tasks are kept, and when the leader looks for lines
 // whose time has ended.
 type LogRetention struct {
-	Days int                       // for tasks whose configuration sets none; store.LogsForever keeps them for ever
+	Days int                       // for tasks whose configuration sets none; logs.Forever keeps them for ever
 	Next func(time.Time) time.Time // the next pass after a time
 }
 
@@ -45,9 +46,9 @@ func (t *term) expireLogs(ctx context.Context) {
 func (t *term) queueExpiries(ctx context.Context) error {
 	queued := 0
 	for after := 0; ; {
-		tasks, next, err := t.db.ExpiredLogs(ctx, t.cfg.Retention.Days, after)
+		tasks, next, err := logs.Expired(ctx, t.db.DB, t.cfg.Retention.Days, after)
 		if err == nil && len(tasks) > 0 {
-			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.QueueExpiry(ctx, tasks) })
+			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return logs.QueueExpiry(ctx, tx.DB, tasks) })
 		}
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
@@ -70,7 +71,7 @@ func (t *term) expireItems(_ context.Context, list []store.Work) ([]item, error)
 	for i, w := range list {
 		items[i] = item{w.Subject, func(ctx context.Context) error {
 			err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-				_, done, err := tx.ExpireLogs(ctx, t.cfg.Retention.Days, w.Subject)
+				_, done, err := logs.Expire(ctx, tx.DB, t.cfg.Retention.Days, w.Subject)
 				if err != nil {
 					return err
 				}

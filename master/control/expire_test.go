@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -11,7 +12,7 @@ import (
 // with one log after a few parts of those of an owner with many.
 func TestLogsAreDeletedInTurns(t *testing.T) {
 	b := newBench(t, "n1")
-	logs := store.NewLogStore(b.db, b.term.bus, store.LogsForever)
+	writer := logs.NewStore(b.db.DB, b.term.bus, logs.Settings{Days: logs.Forever})
 	b.exec(`INSERT INTO users (username, active) VALUES ('prolific', true)`)
 	write := func(owner int, name string) string {
 		t.Helper()
@@ -19,7 +20,7 @@ func TestLogsAreDeletedInTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := logs.Append(t.Context(), store.LogBatch{TaskID: id, Lines: []store.LogLine{{Text: "a line", Rank: -1}}}); err != nil {
+		if _, err := writer.Append(t.Context(), logs.Batch{TaskID: id, Lines: []logs.Line{{Text: "a line", Rank: -1}}}); err != nil {
 			t.Fatal(err)
 		}
 		b.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE task_id = $1`, id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -30,7 +31,7 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 	if t.cfg.Logs == nil {
 		return
 	}
-	var lines []store.LogBatch
+	var lines []logs.Batch
 	for _, a := range c.Allocations {
 		if b, ok := explanation(a); ok {
 			lines = append(lines, b)
@@ -54,7 +55,7 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 
 // addReasons adds to the lines about attempts that Nomad did not place why it did not, such as "cpu is exhausted". Without
 // an answer of Nomad the lines stay as they are.
-func (t *term) addReasons(ctx context.Context, lines []store.LogBatch) {
+func (t *term) addReasons(ctx context.Context, lines []logs.Batch) {
 	ctx, cancel := context.WithTimeout(ctx, reasonsTimeout)
 	defer cancel()
 	for i := range lines {
@@ -73,15 +74,15 @@ func (t *term) addReasons(ctx context.Context, lines []store.LogBatch) {
 }
 
 // explanation returns the lines for an ended attempt; false if it needs none.
-func explanation(a store.AllocationChange) (store.LogBatch, bool) {
+func explanation(a store.AllocationChange) (logs.Batch, bool) {
 	dot := strings.LastIndexByte(a.ID, '.')
 	switch lifecycle.Outcome(a.Outcome) {
 	case lifecycle.Failed, lifecycle.Refused, lifecycle.Unplaced:
 	default:
-		return store.LogBatch{}, false
+		return logs.Batch{}, false
 	}
 	if !a.Ended || dot < 0 {
-		return store.LogBatch{}, false
+		return logs.Batch{}, false
 	}
 	texts := a.Final
 	switch {
@@ -92,9 +93,9 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	case a.Unstarted && a.ExitReason != "":
 		texts = append(texts, fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason))
 	}
-	b := store.LogBatch{TaskID: a.ID[:dot], Origin: store.LogOrigin{AllocationID: a.ID}, Shipper: "master/" + a.ID}
+	b := logs.Batch{TaskID: a.ID[:dot], Origin: logs.Origin{AllocationID: a.ID}, Shipper: "master/" + a.ID}
 	for _, text := range texts {
-		b.Lines = append(b.Lines, store.LogLine{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text})
+		b.Lines = append(b.Lines, logs.Line{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text})
 	}
 	return b, len(b.Lines) > 0
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -47,7 +48,7 @@ func TestExplanation(t *testing.T) {
 func TestReasonsOfNomad(t *testing.T) {
 	b := newBench(t, "n1")
 	b.nomad.full = map[string]string{"1.t.3": "Nomad has no room for rank-0: cpu is exhausted", "1.t.4": "an older reason"}
-	var lines []store.LogBatch
+	var lines []logs.Batch
 	for id, why := range map[string]string{"1.t.3": lifecycle.NotPlaced + " n1 within 1m0s", "1.t.4": "its image was not fetched", "1.t.5": lifecycle.NotPlaced + " n2 within 1m0s"} {
 		line, ok := explanation(store.AllocationChange{ID: id, Ended: true, Unstarted: true, Outcome: string(lifecycle.Unplaced), ExitReason: why})
 		if !ok {

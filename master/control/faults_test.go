@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/logs"
 )
 
 // match reports that a line of an attempt's log matched a policy.
 func (b *bench) match(attempt, action string) {
 	b.t.Helper()
-	fresh, err := b.db.RecordLogMatches(b.t.Context(), store.LogMatches{TaskID: attempt[:strings.LastIndexByte(attempt, '.')],
-		AllocationID: attempt, Matches: []store.LogMatch{{Policy: "ECC", Pattern: "ECC", Action: action, Line: "an ECC error"}}})
+	fresh, err := logs.RecordMatches(b.t.Context(), b.db.DB, logs.Matches{TaskID: attempt[:strings.LastIndexByte(attempt, '.')],
+		AllocationID: attempt, Matches: []logs.Match{{Policy: "ECC", Pattern: "ECC", Action: action, Line: "an ECC error"}}})
 	if err != nil || len(fresh) != 1 {
 		b.t.Fatalf("%v, %v", fresh, err)
 	}

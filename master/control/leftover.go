@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -169,11 +170,11 @@ func (t *term) readLines(ctx context.Context, reader LeftoverReader, m store.Lef
 	if err != nil {
 		return false, err
 	}
-	origin, err := t.db.MemberOrigin(ctx, m.AllocationID, m.Rank)
+	origin, err := logs.MemberOrigin(ctx, t.db.DB, m.AllocationID, m.Rank)
 	if err != nil {
 		return false, err
 	}
-	head := store.LogBatch{TaskID: m.TaskID, Origin: origin, Shipper: m.NomadAllocID + "/" + strconv.Itoa(m.Rank), Rank: m.Rank}
+	head := logs.Batch{TaskID: m.TaskID, Origin: origin, Shipper: m.NomadAllocID + "/" + strconv.Itoa(m.Rank), Rank: m.Rank}
 	next, err := t.cfg.Logs.Append(ctx, head) // without lines, Append only returns the next number
 	if err != nil {
 		return false, err
@@ -182,7 +183,7 @@ func (t *term) readLines(ctx context.Context, reader LeftoverReader, m store.Lef
 	if cut > next {
 		missing := head
 		missing.First = cut - 1
-		missing.Lines = []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1,
+		missing.Lines = []logs.Line{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1,
 			Text: fmt.Sprintf("%d lines of output are missing here: their runner could not send them, and the master read only the last %d MiB from the node", cut-next, leftover.MaxLogs>>20)}}
 		if next, err = t.cfg.Logs.Append(ctx, missing); err != nil {
 			return false, err
@@ -232,7 +233,7 @@ func newest(list []leftoverSegment, next int64) (read []leftoverSegment, cut int
 // storeLines stores the lines of a file from the number `next` on, and returns the number
 // after the last one. It stops at a line that cannot be parsed: the runner was killed while
 // it wrote this line.
-func (t *term) storeLines(ctx context.Context, head store.LogBatch, content []byte, next int64) (int64, error) {
+func (t *term) storeLines(ctx context.Context, head logs.Batch, content []byte, next int64) (int64, error) {
 	b := head
 	flush := func() (err error) {
 		if len(b.Lines) > 0 {
@@ -266,8 +267,8 @@ func (t *term) storeLines(ctx context.Context, head store.LogBatch, content []by
 	}
 }
 
-func lineOf(l v1.LogLine) store.LogLine {
-	line := store.LogLine{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
+func lineOf(l v1.LogLine) logs.Line {
+	line := logs.Line{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
 	if l.RankID != nil {
 		line.Rank = *l.RankID
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/fakemaster"
@@ -58,7 +58,7 @@ func newFarBench(t *testing.T, script string) *farBench {
 	b.away = fakemaster.Start(t, b.state)
 	b.term.views[0].nomad, b.term.views[0].leftovers = c, c
 	cfg := &b.term.cfg
-	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, store.NewLogStore(b.db, b.term.bus, store.LogsForever), ReadWithin
+	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, logs.NewStore(b.db.DB, b.term.bus, logs.Settings{Days: logs.Forever}), ReadWithin
 	cfg.Timing.Report = 0
 	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
 		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
@@ -109,7 +109,7 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 	shipper := nomadAlloc + "/0"
 	b.until("the first lines", func() bool { return len(b.state.Lines(shipper, "task")) == 3 })
 	b.away.Stop()
-	batch := store.LogBatch{TaskID: strings.TrimSuffix(id, ".1"), Origin: store.LogOrigin{AllocationID: id}, Shipper: shipper}
+	batch := logs.Batch{TaskID: strings.TrimSuffix(id, ".1"), Origin: logs.Origin{AllocationID: id}, Shipper: shipper}
 	for _, l := range b.state.Wire(shipper) {
 		batch.Lines = append(batch.Lines, lineOf(l))
 	}
@@ -136,11 +136,11 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 // printed returns the program's lines in the task's log.
 func (b *farBench) printed(id string) (lines []string) {
 	b.t.Helper()
-	r, err := b.term.cfg.Logs.Reader(strings.TrimSuffix(id, ".1"), store.LogFilter{Sources: []string{"task"}})
+	r, err := b.term.cfg.Logs.Reader(strings.TrimSuffix(id, ".1"), logs.Filter{Sources: []string{"task"}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	_, err = r.Forward(b.t.Context(), 0, 10_000, func(list []store.LogRecord) error {
+	_, err = r.Forward(b.t.Context(), 0, 10_000, func(list []logs.Record) error {
 		for _, l := range list {
 			lines = append(lines, l.Text)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -50,7 +51,7 @@ type Config struct {
 	// Task describes the job of an attempt: task.Site's Job.
 	Task func(a task.Attempt, members []task.Placed, of *pool.Pool) (task.Job, error)
 	// Logs stores lines about attempts that did not start, in the logs of their tasks; nil: no lines.
-	Logs *store.LogStore
+	Logs *logs.Store
 	// Leftovers reads the files that attempts left on their nodes; nil: the loop reads none.
 	Leftovers LeftoverReader
 	// Region is the name of the master's own region of Nomad, for messages, and Regions are the others.
@@ -309,7 +310,7 @@ func (t *term) publish(c *store.Changes) {
 	}
 	for _, k := range c.Tasks {
 		if k.Ended { // clients that follow the task's log check whether it is complete
-			topics = append(topics, store.LogTopic(k.ID))
+			topics = append(topics, logs.Topic(k.ID))
 		}
 	}
 	for _, e := range c.Experiments {

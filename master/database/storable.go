@@ -1,7 +1,6 @@
 package database
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,17 +17,4 @@ func TextUpTo(s string, most int) string {
 		return s
 	}
 	return Text(s[:most]) + "…"
-}
-
-// SizeText formats a number of bytes for messages.
-func SizeText(n int64) string {
-	for _, u := range []struct {
-		bytes int64
-		name  string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}} {
-		if n >= u.bytes {
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(u.bytes), u.name)
-		}
-	}
-	return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
 }

@@ -30,5 +30,5 @@ func (c DatabaseLimitsConfig) check(k *checker) {
 
 // limits are those of the store.
 func (c DatabaseLimitsConfig) limits() store.Limits {
-	return store.Limits{Owner: int64(c.UserMB) << 20, Log: int64(c.TaskLogMB) << 20, Metrics: int64(c.TrialMetricsMB) << 20}
+	return store.Limits{Owner: int64(c.UserMB) << 20, Metrics: int64(c.TrialMetricsMB) << 20}
 }

@@ -109,7 +109,7 @@ func TestKeysReachTheirParts(t *testing.T) {
 		{"task_container_defaults", "task_container_defaults: {startup_hook: x}", func(r reached) any { h := r.api.Site.Defaults.StartupHook; return h != nil && *h == "x" }, "true"},
 		{"search_memory_mb", "search_memory_mb: 64", func(r reached) any { return r.loop.Memory.Bytes + r.api.Memory.Bytes }, "134217728"},
 		{"database_limits.user_mb", "database_limits: {user_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Owner }, "3145728"},
-		{"database_limits.task_log_mb", "database_limits: {task_log_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Log }, "3145728"},
+		{"database_limits.task_log_mb", "database_limits: {task_log_mb: 3}", func(r reached) any { return r.cfg.logSettings().MaxBytes }, "3145728"},
 		{"database_limits.trial_metrics_mb", "database_limits: {trial_metrics_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Metrics }, "3145728"},
 		{"spool.max_mb", "spool: {max_mb: 1024}", func(r reached) any {
 			_, err := r.api.Receiving.Spool.Reserve(t.Context(), "somebody", 257<<20)
@@ -127,7 +127,7 @@ func TestKeysReachTheirParts(t *testing.T) {
 		{"web_identity.audience", "web_identity: {role_arn: 'arn:x', audience: them}", func(r reached) any { return r.api.Site.SignIn.WebIdentity.Audience }, "them"},
 		{"web_identity.sts_endpoint", "web_identity: {role_arn: 'arn:x', sts_endpoint: 'https://sts.example'}", func(r reached) any { return r.api.Site.SignIn.WebIdentity.STSEndpoint }, "https://sts.example"},
 		{"s3_region", "s3_region: eu-1", func(r reached) any { return r.api.Site.SignIn.Region }, "eu-1"},
-		{"retention_policy.log_retention_days", "retention_policy: {log_retention_days: 9}", func(r reached) any { return fmt.Sprint(r.api.LogDays, r.loop.Retention.Days) }, "9 9"},
+		{"retention_policy.log_retention_days", "retention_policy: {log_retention_days: 9}", func(r reached) any { return fmt.Sprint(r.api.Logs.Days, r.loop.Retention.Days) }, "9 9"},
 		{"retention_policy.schedule", "retention_policy: {schedule: '0 3 * * *'}", func(r reached) any {
 			if r.loop.Retention.Next == nil {
 				return nil

@@ -2,8 +2,8 @@ package server
 
 import (
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/server/internal/schedule"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // RetentionConfig says for how long the logs of tasks are kept.
@@ -17,12 +17,17 @@ type RetentionConfig struct {
 }
 
 func (c *Config) checkRetention(k *checker) {
-	if r := c.Retention; r.LogDays < store.LogsForever || r.LogDays > store.MaxLogDays {
-		k.fail("retention_policy.log_retention_days", "expected a number from %d (for ever) to %d, found %d", store.LogsForever, store.MaxLogDays, r.LogDays)
+	if r := c.Retention; r.LogDays < logs.Forever || r.LogDays > logs.MaxDays {
+		k.fail("retention_policy.log_retention_days", "expected a number from %d (for ever) to %d, found %d", logs.Forever, logs.MaxDays, r.LogDays)
 	}
 	if _, err := schedule.Parse(c.Retention.Schedule); err != nil {
 		k.fail("retention_policy.schedule", "%v", err)
 	}
+}
+
+// logSettings are what the configuration says of all logs.
+func (c *Config) logSettings() logs.Settings {
+	return logs.Settings{Days: c.Retention.LogDays, MaxBytes: int64(c.DatabaseLimits.TaskLogMB) << 20}
 }
 
 // retention is what the loop does with logs. The configuration was checked.

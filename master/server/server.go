@@ -20,6 +20,8 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
@@ -63,7 +65,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if err != nil {
 		return err
 	}
-	kept := store.NewMasterLog(db, log.Handler())
+	kept := masterlog.New(db.DB, log.Handler())
 	log = slog.New(kept)
 	if err := beginRoles(ctx, db, log); err != nil {
 		return err
@@ -179,7 +181,7 @@ func (m *master) readPools(ctx context.Context) (pool.Set, error) {
 
 // run starts the parts and stops them in the order of their dependencies: first the HTTP
 // server, last the log.
-func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, read func() (artifacts, error), ready chan<- string) error {
+func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handler, read func() (artifacts, error), ready chan<- string) error {
 	if err := m.reach(ctx, read); err != nil {
 		return err
 	}
@@ -258,7 +260,7 @@ func (m *master) newLoop(ctx context.Context, exit func(context.Context, control
 		return nil, nil, err
 	}
 	cfg := m.loopConfig()
-	cfg.Exit, cfg.Logs = exit, store.NewLogStore(own, m.bus, m.cfg.Retention.LogDays)
+	cfg.Exit, cfg.Logs = exit, logs.NewStore(own.DB, m.bus, m.cfg.logSettings())
 	return control.New(cfg, own, m.bus, m.nomad, m.log), own.Close, nil
 }
 
@@ -272,7 +274,7 @@ const loopConns = 12
 const choresWait = time.Second
 
 // background starts what runs until the last request has been answered.
-func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *sync.WaitGroup) {
+func (m *master) background(ctx context.Context, kept *masterlog.Handler, parts *sync.WaitGroup) {
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { m.bus.Run(ctx) })
 	parts.Go(func() { m.nomad.Run(ctx) })
@@ -296,7 +298,7 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 
 // chores run until their context ends, on every master.
 func (m *master) chores() []func(ctx context.Context) {
-	return []func(context.Context){store.NewLogRetention(m.db, m.log).Run, m.keepAudit, m.cleanUp, m.endSilentTrials, m.carryOutDeletions}
+	return []func(context.Context){logs.NewPartitions(m.db.DB, m.log).Run, m.keepAudit, m.cleanUp, m.endSilentTrials, m.carryOutDeletions}
 }
 
 // blankLogin reports whether a user may sign in with a blank password from an address, under a

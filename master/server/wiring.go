@@ -118,7 +118,7 @@ func (m *master) apiConfig() (api.Config, error) {
 		return c, err
 	}
 	c.Tokens = m.cfg.Tokens.limits()
-	c.LogDays = m.cfg.Retention.LogDays
+	c.Logs = m.cfg.logSettings()
 	if c.SignIn, err = m.cfg.providers(); err != nil {
 		return c, err
 	}

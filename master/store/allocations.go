@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // Signal is the preemption signal of an attempt, which its program reads by long polls.
@@ -78,7 +79,7 @@ func (db *DB) TaskAccelerators(ctx context.Context, task string, p TaskPart) ([]
 		SELECT a.id, a.pool, coalesce(m.node_name, '') AS node_name, x.value AS data
 		FROM allocations a CROSS JOIN LATERAL jsonb_each(coalesce(a.accelerators, '{}')) x
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank::text = x.key
-		WHERE a.task_id = $1 AND `+holdsRun("$2", "$3")+` ORDER BY a.run_id, m.rank LIMIT 1000`, task, p.FromRun, p.ToRun)
+		WHERE a.task_id = $1 AND `+trial.HoldsRun("$2", "$3")+` ORDER BY a.run_id, m.rank LIMIT 1000`, task, p.FromRun, p.ToRun)
 }
 
 // AddAccelerators stores the accelerators that a member found on its node. The key is the

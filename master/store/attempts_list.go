@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // A PastAttempt is an attempt with its history.
@@ -54,7 +55,7 @@ func (f AttemptFilter) conditions() database.Conditions {
 		c.When(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", f.In.Only())
 	case f.Task != "":
 		c.When(true, "a.task_id = @task", "task", f.Task)
-		c.When(true, holdsRun("@from", "@to"), "from", f.Part.FromRun)
+		c.When(true, trial.HoldsRun("@from", "@to"), "from", f.Part.FromRun)
 		c.Args["to"] = f.Part.ToRun
 	default:
 		c.When(true, "t.experiment_id = @experiment", "experiment", f.Experiment)
@@ -79,7 +80,7 @@ const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id 
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
 	c := f.conditions()
 	c.Args["offset"], c.Args["limit"] = offset, limit
-	return database.Rows[PastAttempt](ctx, db.DB, `SELECT a.id, a.task_id, `+partOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
+	return database.Rows[PastAttempt](ctx, db.DB, `SELECT a.id, a.task_id, `+trial.PartOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
 		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.Where()+`
 		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.Args)

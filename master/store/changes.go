@@ -174,7 +174,7 @@ func queueReopened(b *statements, t ReopenedTrial) {
 		WHERE id = $1 AND ended_at IS NOT NULL`, t.ID, t.HParams, t.Held, t.Target)
 	b.guarded("part of task "+t.TaskID, `
 		INSERT INTO task_parts (task_id, n, first_run, first_line, ended_before, exit_before)
-		SELECT k.id, 1 + `+newestPart("k.id")+`, t.run_id + 1, coalesce(l.next, 1), k.ended_at, k.exit_status
+		SELECT k.id, 1 + `+trial.NewestPart("k.id")+`, t.run_id + 1, coalesce(l.next, 1), k.ended_at, k.exit_status
 		FROM tasks k JOIN trials t ON t.task_id = k.id LEFT JOIN log_tasks l ON l.task_id = k.id WHERE k.id = $1 AND k.ended_at IS NOT NULL`, t.TaskID)
 	b.guarded("task "+t.TaskID, `
 		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0, queued_at = NULL WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/jsontext"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // Checkpoint is a checkpoint with data of its trial, experiment and storage.
@@ -51,7 +52,7 @@ const sharedIn = `ARRAY(SELECT DISTINCT m.workspace_id FROM model_versions v JOI
 
 func checkpointsWith(config, shared string) string {
 	return `
-	SELECT k.uuid::text, k.task_id, ` + partOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
+	SELECT k.uuid::text, k.task_id, ` + trial.PartOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
 		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + database.FloatAt("vm.avg->e.metric") + ` AS searcher_metric

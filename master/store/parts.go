@@ -19,24 +19,6 @@ type TaskPart struct {
 	ToRun   int // the first run of the next part; 0: there is none
 }
 
-// holdsRun is SQL for the attempts a of the part whose FromRun and ToRun are these arguments.
-func holdsRun(from, to string) string {
-	return `a.run_id >= ` + from + `::int AND (a.run_id < ` + to + `::int OR ` + to + `::int = 0)`
-}
-
-// partOfRun is SQL for the number of the part in which a task had a run.
-func partOfRun(task, run string) string {
-	return `coalesce((SELECT max(p.n) FROM task_parts p WHERE p.task_id = ` + task + ` AND p.first_run <= ` + run + `), 0)`
-}
-
-// newestPart is SQL for the number of a task's newest part.
-func newestPart(task string) string {
-	return `coalesce((SELECT max(p.n) FROM task_parts p WHERE p.task_id = ` + task + `), 0)`
-}
-
-// newestPartID is SQL for trial.PartID of task k and its newest part.
-var newestPartID = `(k.id || coalesce((SELECT '-' || max(p.n) FROM task_parts p WHERE p.task_id = k.id), ''))`
-
 // Called is the task's id in answers.
 func (k *Task) Called() string { return trial.PartID(k.ID, k.Part.N) }
 

@@ -56,7 +56,7 @@ func (db *DB) ProxyTasks(ctx context.Context, ids []string) ([]ProxyTask, error)
 const proxyPorts = `coalesce(CASE WHEN k.type = 'TRIAL' THEN e.proxy_ports ELSE k.proxy_ports END, '[]')`
 
 var proxyTasks = `
-		SELECT k.id, ` + newestPartID + ` AS newest, k.type, k.name, k.owner_id, ` + taskWorkspace + ` AS workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
+		SELECT k.id, ` + trial.NewestPartID + ` AS newest, k.type, k.name, k.owner_id, ` + taskWorkspace + ` AS workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
 			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 				WHEN a.id IS NULL THEN 'QUEUED'
 				WHEN a.state IN ('PENDING', 'ASSIGNED') THEN CASE WHEN m.claimed_at IS NULL THEN 'QUEUED' ELSE 'STARTING' END

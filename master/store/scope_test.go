@@ -142,7 +142,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			}
 			return sum, err
 		},
-		"LoggedTasks":  func(in auth.Scope) (int, error) { return lenOf(w.db.LoggedTasks(ctx, in, LogPlace{}, 10)) },
 		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
 		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
 		"LivePorts": func(in auth.Scope) (int, error) {

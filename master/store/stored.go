@@ -14,11 +14,10 @@ import (
 
 // Limits bound what users store in the database, in bytes; 0 is no limit. Beyond Owner, a user submits nothing new
 // (AdmitStored). What runs already is bounded by itself, because no row that all tasks of an owner share could be
-// counted up with each of their reports: a log in storeLogs, which locks its row anyway, and reports by the counts
+// counted up with each of their reports: a log in logs.Store, which locks its row anyway, and reports by the counts
 // of the summarizer (metrics/rows_stored.go).
 type Limits struct {
 	Owner   int64 // all that one user stores
-	Log     int64 // the log of one task
 	Metrics int64 // the reports of one trial
 }
 

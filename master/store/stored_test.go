@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 )
 
@@ -38,7 +38,7 @@ func (w *world) stores(name string) (user, experiment int) {
 	w.exec(`UPDATE experiments SET owner_id = $1, context_hash = $2 WHERE id = $3`, user, hash, experiment)
 	trial := w.trial(experiment, 0, 1)
 	task := w.taskOf(trial)
-	if _, err := NewLogStore(w.db, w.bus, LogsForever).Append(ctx, LogBatch{TaskID: task, Lines: []LogLine{{At: noon, Rank: -1, Text: noise(20_000)}}}); err != nil {
+	if _, err := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}).Append(ctx, logs.Batch{TaskID: task, Lines: []logs.Line{{At: time.Now(), Rank: -1, Text: noise(20_000)}}}); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := w.writer().Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"text":"` + noise(30_000) + `"}`)}); err != nil {
@@ -85,7 +85,7 @@ func TestStored(t *testing.T) {
 		t.Errorf("the users who store the most: %+v, %v", list, err)
 	}
 	w.exec(`UPDATE tasks SET ended_at = now() - interval '3 days' WHERE owner_id = $1`, ben)
-	if _, _, err := w.db.ExpireLogs(t.Context(), 1, w.text(`SELECT id FROM tasks WHERE owner_id = $1`, ben)); err != nil {
+	if _, _, err := logs.Expire(t.Context(), w.db.DB, 1, w.text(`SELECT id FROM tasks WHERE owner_id = $1`, ben)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.db.AdmitStored(t.Context(), ben, 0); err != nil {
@@ -140,67 +140,6 @@ func TestAdmittedTogether(t *testing.T) {
 	}
 	if sum.added != 0 || sum.held.Code != 0 {
 		t.Errorf("nothing was read: %+v", sum)
-	}
-}
-
-// TestFullLog: a log that takes as much as one may gets a line that says so, and no further ones; other logs go on.
-func TestFullLog(t *testing.T) {
-	w := newWorld(t)
-	w.db.limits = Limits{Log: 50_000}
-	experiment := w.experiment(lossSearcher)
-	task, other := w.taskOf(w.trial(experiment, 0, 1)), w.taskOf(w.trial(experiment, 1, 1))
-	s := NewLogStore(w.db, w.bus, LogsForever)
-	var next int64
-	for i := range 8 {
-		var list []LogLine
-		for j := range 10 {
-			list = append(list, LogLine{At: noon, Rank: -1, Text: fmt.Sprint(i, " ", noise(2000+10*i+j))})
-		}
-		for _, to := range []string{task, task} { // a repeated request changes nothing
-			var err error
-			if next, err = s.Append(t.Context(), LogBatch{TaskID: to, Shipper: "s", First: int64(10 * i), Lines: list}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Append(t.Context(), LogBatch{TaskID: other, Lines: lines(i, 1)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if next != 80 {
-		t.Errorf("the runner is to go on with line %d", next)
-	}
-	got := readLogs(t, s, task, LogFilter{})
-	last := got[len(got)-1]
-	kept := len(got) // whole chunks and the line about the limit
-	if kept%10 != 1 || kept > 71 || !strings.Contains(last.Text, "49 KiB") || !strings.Contains(last.Text, "further lines are not stored") || last.Source != "master" || last.Level != warningLevel || last.Number != int64(kept) {
-		t.Errorf("%d lines; the last one is %.200q", len(got), last.Text)
-	}
-	if n := w.int(`SELECT bytes FROM log_tasks WHERE task_id = $1`, task); n <= 50_000 || n > 50_500 {
-		t.Errorf("the log has %d bytes", n)
-	}
-	if n := len(readLogs(t, s, other, LogFilter{})); n != 8 {
-		t.Errorf("the other log has %d lines", n)
-	}
-	w.db.limits.Log = 80_000 // an operator raises the limit
-	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(0, 1)}); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(readLogs(t, s, task, LogFilter{})); n != kept+1 {
-		t.Errorf("%d lines with a higher limit", n)
-	}
-}
-
-// TestManyShippers: a task has a limited number of shippers.
-func TestManyShippers(t *testing.T) {
-	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	w.exec(`INSERT INTO log_shippers (shipper, task_id, next) SELECT 's' || i, $1, 0 FROM generate_series(1, $2::int) i`, task, maxShippers)
-	s := NewLogStore(w.db, w.bus, LogsForever)
-	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Shipper: "new", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "shippers") {
-		t.Error(err)
-	}
-	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Shipper: "s7", Lines: lines(0, 1)}); err != nil {
-		t.Error(err)
 	}
 }
 

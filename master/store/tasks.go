@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // A Task is a task with the fields that users see.
@@ -226,14 +227,14 @@ type Attempt struct {
 }
 
 var attemptSelect = `
-	SELECT a.id, a.task_id, ` + partOfRun("a.task_id", "a.run_id") + ` AS part, k.name AS task_name, k.type AS task_type, k.owner_id, ` + taskWorkspace + ` AS workspace_id, k.experiment_id,
+	SELECT a.id, a.task_id, ` + trial.PartOfRun("a.task_id", "a.run_id") + ` AS part, k.name AS task_name, k.type AS task_type, k.owner_id, ` + taskWorkspace + ` AS workspace_id, k.experiment_id,
 		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
 		a.exit_code, a.exit_reason, a.is_ready, ` + waitingReason + ` AS waiting_reason, a.proxy_address
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`
 
 // Attempts lists the attempts of a part of a task, the newest first.
 func (db *DB) Attempts(ctx context.Context, task string, p TaskPart) ([]Attempt, error) {
-	return database.Rows[Attempt](ctx, db.DB, attemptSelect+` WHERE a.task_id = $1 AND `+holdsRun("$2", "$3")+` ORDER BY a.run_id DESC`, task, p.FromRun, p.ToRun)
+	return database.Rows[Attempt](ctx, db.DB, attemptSelect+` WHERE a.task_id = $1 AND `+trial.HoldsRun("$2", "$3")+` ORDER BY a.run_id DESC`, task, p.FromRun, p.ToRun)
 }
 
 // Attempt reads an attempt.

@@ -11,6 +11,3 @@ const (
 // AllocationTopic wakes long polls of an attempt: for the preemption signal, the
 // rendezvous and a task's readiness.
 func AllocationTopic(id string) string { return "alloc:" + id }
-
-// LogTopic wakes clients that follow a task's log.
-func LogTopic(task string) string { return "logs:" + task }

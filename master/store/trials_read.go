@@ -7,6 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // A Trial is a trial with the fields that users see. Summaries of its metrics and
@@ -49,7 +51,7 @@ const shownTrial = `CASE
 	ELSE coalesce((SELECT ` + furthest + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), CASE WHEN t.held THEN 'PAUSED' ELSE 'QUEUED' END) END`
 
 var trialSelect = `
-	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, ` + newestPart("t.task_id") + ` AS part, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
+	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, ` + trial.NewestPart("t.task_id") + ` AS part, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
 		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
@@ -80,7 +82,7 @@ func metricAt(which string) string {
 var trialSorts = database.Sorts{
 	"": "t.id", "start_time": "t.started_at", "end_time": "t.ended_at", "state": shownTrial, "restarts": "t.restarts",
 	"batches": "coalesce(s.total_batches, 0)", "duration": "coalesce(t.ended_at, now()) - t.started_at",
-	"log_days": ownRetention + " @log_days::int)", // forever, -1, is the lowest, as in Determined
+	"log_days": logs.OwnRetention + " @log_days::int)", // forever, -1, is the lowest, as in Determined
 	"best":     "s.searcher_value" + database.NullsLast, "latest": metricAt("latest") + database.NullsLast,
 	"checkpoint_size": "(SELECT sum(c.size) FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))",
 }

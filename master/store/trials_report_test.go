@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 )
 
@@ -102,7 +104,8 @@ func TestTaskContext(t *testing.T) {
 func TestDeletedWithTheExperiment(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	m, s := w.writer(), NewLogStore(w.db, w.bus, LogsForever)
+	m, s := w.writer(), logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	line := logs.Line{At: time.Now(), Rank: -1, Text: "a line"}
 	exps := []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
 	for _, exp := range exps {
 		trial := w.trial(exp, 0, 0)
@@ -113,7 +116,7 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 		if err := m.Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "validation", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Append(ctx, LogBatch{TaskID: w.taskOf(trial), Shipper: id, Lines: lines(0, 3)}); err != nil {
+		if _, err := s.Append(ctx, logs.Batch{TaskID: w.taskOf(trial), Shipper: id, Lines: []logs.Line{line, line, line}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := w.db.Gather(ctx, GatherRound{AllocationID: id}, "r", 1, 100, raw(`{}`)); err != nil {
@@ -129,10 +132,10 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 	}
 	// A writer with the deleted task in its cache reports that it does not exist, and still
 	// stores lines of other tasks.
-	if _, err := s.Append(ctx, LogBatch{TaskID: "1.trial-0", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Append(ctx, logs.Batch{TaskID: "1.trial-0", Lines: []logs.Line{line}}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("logs of a deleted task: %v", err)
 	}
-	if _, err := s.Append(ctx, LogBatch{TaskID: "2.trial-0", Lines: lines(0, 1)}); err != nil {
+	if _, err := s.Append(ctx, logs.Batch{TaskID: "2.trial-0", Lines: []logs.Line{line}}); err != nil {
 		t.Errorf("logs of another: %v", err)
 	}
 }

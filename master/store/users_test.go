@@ -1,12 +1,8 @@
 package store
 
 import (
-	"context"
-	"fmt"
 	"io"
-	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/accounts"
@@ -126,34 +122,6 @@ func TestContextsAreStoredOnce(t *testing.T) {
 	w.exec(`DELETE FROM experiments`)
 	if n, err := w.db.DropContexts(ctx); err != nil || n != 1 {
 		t.Fatalf("%d unused contexts were dropped: %v", n, err)
-	}
-}
-
-func TestMasterLogNeverWaits(t *testing.T) {
-	w := newWorld(t)
-	m := NewMasterLog(w.db, slog.DiscardHandler)
-	log := slog.New(m)
-	const more = 700
-	for i := range masterLogQueue + more {
-		log.Info("line", "n", i)
-	}
-	log.Info(strings.Repeat("x", 10) + "\x00\xff")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	m.Run(ctx)
-	if n := w.int(`SELECT count(*) FROM master_logs`); n != masterLogQueue+1 {
-		t.Fatalf("%d lines, want %d and what was lost", n, masterLogQueue)
-	}
-	lost := w.text(`SELECT message FROM master_logs WHERE level = 'WARN'`)
-	if !strings.HasPrefix(lost, fmt.Sprintf("%d log lines were lost", more+1)) {
-		t.Fatal(lost)
-	}
-	w.exec(`INSERT INTO master_logs (level, message) SELECT 'INFO', 'old' FROM generate_series(1, $1::int)`, maxMasterLogLines)
-	if err := m.core.trim(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := w.int(`SELECT count(*) FROM master_logs`); n != maxMasterLogLines {
-		t.Fatalf("%d lines are kept, want %d", n, maxMasterLogLines)
 	}
 }
 

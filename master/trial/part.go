@@ -28,3 +28,9 @@ func PartOf(id string) (task string, n int, ok bool) {
 	}
 	return id[:at], n, true
 }
+
+// OfTask reports whether an id is that of a task, or of a part of it.
+func OfTask(id, task string) bool {
+	of, _, part := PartOf(id)
+	return id == task || part && of == task
+}

@@ -20,8 +20,7 @@
 //
 // The rows are functions over database.DB, because others fire events in their own transactions. So this room is below those that have
 // experiments, metrics and logs: it imports none of them, and Deps has what it asks of them. What compares lines and reports with
-// triggers stands beside the lines and the reports: store/webhooks_logs.go, whose statements name columns of tasks and of the parts of
-// their logs, and metrics/thresholds.go.
+// triggers stands beside the lines and the reports: logs/triggers.go and metrics/thresholds.go.
 package webhook
 
 import (

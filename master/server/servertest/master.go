@@ -21,6 +21,8 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
@@ -93,7 +95,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	m.Front = newFront(m.address)
 	m.URL = m.Front.server.URL
 	said := &lines{}
-	kept := store.NewMasterLog(m.DB, slog.NewTextHandler(said, nil))
+	kept := masterlog.New(m.DB.DB, slog.NewTextHandler(said, nil))
 	log := slog.New(kept)
 	bus := database.NewBus(dsn, log)
 	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB.DB, bus, log)
@@ -152,9 +154,9 @@ func (m *Master) wire(ctx context.Context, bus *database.Bus, events *sender.Sen
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Task: site.Job, Logs: store.NewLogStore(m.DB, bus, store.LogsForever), AvoidAfter: AvoidAfter, LaunchError: true},
+	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Task: site.Job, Logs: logs.NewStore(m.DB.DB, bus, logs.Settings{Days: logs.Forever}), AvoidAfter: AvoidAfter, LaunchError: true},
 		m.DB, bus, view, log)
-	a := api.New(ctx, api.Config{ClusterName: "test", LogDays: store.LogsForever, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
+	a := api.New(ctx, api.Config{ClusterName: "test", Logs: logs.Settings{Days: logs.Forever}, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
 		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage}, Webhooks: events,
 		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, identity{view}, nowhere{}, log)
