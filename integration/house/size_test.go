@@ -35,15 +35,13 @@ const totalBudget = 126_530
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     15_300,
-		"master/expconf": 6_330,
-		"master/store":   7_340,
+		"master/api":   15_300,
+		"master/store": 7_340,
 	}
 	filesAbove = map[string]int{
-		"master/api":     127,
-		"master/expconf": 46,
-		"master/store":   74,
-		"master/v1":      95,
+		"master/api":   127,
+		"master/store": 74,
+		"master/v1":    95,
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":      618,
