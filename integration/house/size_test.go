@@ -28,7 +28,7 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_530
+const totalBudget = 126_550
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
@@ -37,17 +37,17 @@ var (
 	linesAbove = map[string]int{
 		"master/api":     15_300,
 		"master/expconf": 6_330,
-		"master/store":   7_340,
+		"master/store":   7_170,
 	}
 	filesAbove = map[string]int{
 		"master/api":     127,
 		"master/expconf": 46,
-		"master/store":   74,
+		"master/store":   70,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":      618,
-		"master/store.DB":     354,
+		"master/store.DB":     339,
 		"nomad/local.Cluster": 125,
 	}
 )

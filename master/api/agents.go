@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -34,13 +35,13 @@ type poolNode struct{ pool, node string }
 
 // slotsByNode reads the slots that nodes offer to pools, by their numbers.
 func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot, error) {
-	nodes, err := a.db.Nodes(ctx)
+	list, err := nodes.List(ctx, a.db.DB)
 	if err != nil {
 		return nil, err
 	}
 	out := map[poolNode]map[int]sched.Slot{}
 	for _, p := range a.cfg.Pools {
-		for _, n := range nodes {
+		for _, n := range list {
 			if slots := a.slotsOf(p.Name, n); slots != nil {
 				out[poolNode{p.Name, n.ID}] = slots
 			}
@@ -51,7 +52,7 @@ func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot,
 
 // slotsOf are the slots that a node offers to a pool, by their numbers; nil if the node is not
 // in the pool.
-func (a *API) slotsOf(pool string, n store.NodeRow) map[int]sched.Slot {
+func (a *API) slotsOf(pool string, n nodes.Row) map[int]sched.Slot {
 	s := a.cfg.Inventory(pool, n)
 	if s == nil {
 		return nil
@@ -73,13 +74,13 @@ func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {
 
 // agentNames chooses the displayed names of nodes: their own names, with a part of their id if
 // several nodes have the same name.
-func agentNames(nodes []store.NodeRow) map[string]string {
+func agentNames(list []nodes.Row) map[string]string {
 	count := map[string]int{}
-	for _, n := range nodes {
+	for _, n := range list {
 		count[n.Name]++
 	}
-	names := make(map[string]string, len(nodes))
-	for _, n := range nodes {
+	names := make(map[string]string, len(list))
+	for _, n := range list {
 		if names[n.ID] = n.Name; count[n.Name] > 1 {
 			names[n.ID] = n.Name + "-" + n.ID[:min(8, len(n.ID))]
 		}
@@ -89,8 +90,8 @@ func agentNames(nodes []store.NodeRow) map[string]string {
 
 // agents reads all nodes with their tasks. A node that Nomad has lost is not enabled, and drains, because clients see by these two
 // fields whether a node is alive; after reconnectWait only callers that ask for it see it.
-func (a *API) agents(ctx context.Context, in auth.Scope, withLost bool) ([]v1.Agent, map[string]store.NodeRow, error) {
-	nodes, err := a.db.Nodes(ctx)
+func (a *API) agents(ctx context.Context, in auth.Scope, withLost bool) ([]v1.Agent, map[string]nodes.Row, error) {
+	all, err := nodes.List(ctx, a.db.DB)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,13 +99,13 @@ func (a *API) agents(ctx context.Context, in auth.Scope, withLost bool) ([]v1.Ag
 	if err != nil {
 		return nil, nil, err
 	}
-	onNode := map[string][]store.Holding{}
+	onNode := map[string][]nodes.Holding{}
 	for _, h := range holdings {
 		onNode[h.NodeID] = append(onNode[h.NodeID], h)
 	}
-	names := agentNames(nodes)
-	list, rows := make([]v1.Agent, 0, len(nodes)), make(map[string]store.NodeRow, len(nodes))
-	for _, n := range nodes {
+	names := agentNames(all)
+	list, rows := make([]v1.Agent, 0, len(all)), make(map[string]nodes.Row, len(all))
+	for _, n := range all {
 		if n.Status != nodeReady && !withLost && time.Since(n.SeenAt) > reconnectWait {
 			continue
 		}
@@ -117,12 +118,12 @@ func (a *API) agents(ctx context.Context, in auth.Scope, withLost bool) ([]v1.Ag
 
 // holdings reads what all attempts hold. Those out of the scope have no name: who may not see them
 // sees that the slots are taken.
-func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, error) {
-	list, err := a.db.Holdings(ctx, auth.Everywhere(), "")
+func (a *API) holdings(ctx context.Context, in auth.Scope) ([]nodes.Holding, error) {
+	list, err := nodes.Holdings(ctx, a.db.DB, auth.Everywhere())
 	if err != nil || in.All {
 		return list, err
 	}
-	seen, err := a.db.Holdings(ctx, in, "")
+	seen, err := nodes.Holdings(ctx, a.db.DB, in)
 	known := make(map[string]bool, len(seen))
 	for _, h := range seen {
 		known[h.AllocationID] = true
@@ -135,7 +136,7 @@ func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, err
 	return list, err
 }
 
-func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
+func (a *API) wireAgent(n nodes.Row, holds []nodes.Holding) v1.Agent {
 	registered, lost := n.RegisteredAt, n.Status != nodeReady
 	w := v1.Agent{Addresses: []string{n.Address}, Enabled: n.Enabled && n.Eligible && !lost, Draining: n.DrainWanted || n.Draining || lost, Lost: lost,
 		RegisteredTime: &registered, Version: v1.Compatible, Slots: map[string]v1.Slot{}, Containers: map[string]v1.Container{},
@@ -159,7 +160,7 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 // addSlot adds a slot of a pool to a node. A slot of a node's second pool is named by pool and
 // number, because its number is also used in the first pool; a device in two pools is listed
 // once.
-func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding, drains bool) {
+func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []nodes.Holding, drains bool) {
 	key := strconv.Itoa(slot.ID)
 	if len(w.ResourcePools) > 1 {
 		key = pool + "/" + key
@@ -278,7 +279,7 @@ func (a *API) disableAgent(ctx context.Context, c *rest.Call, n node, req *v1.Di
 }
 
 func (a *API) setAgentEnabled(ctx context.Context, c *rest.Call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
-	if err := a.db.SetNodeEnabled(ctx, n.row.ID, enabled, drain); err != nil {
+	if err := nodes.SetEnabled(ctx, a.db.DB, n.row.ID, enabled, drain); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)

@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
@@ -86,7 +87,7 @@ type Config struct {
 	// CheckpointStorage is the cluster's default for configurations.
 	CheckpointStorage expconf.CheckpointStorage
 	// Inventory returns what a node offers to a pool; nil when the node is not in the pool.
-	Inventory func(pool string, node store.NodeRow) *NodeSlots
+	Inventory func(pool string, node nodes.Row) *NodeSlots
 	Idle      launch.IdleTimeouts
 	// Measure asks a node for the measurements of its devices; nil: the API asks no node.
 	Measure func(ctx context.Context, node string) ([]v1.DeviceMeasurement, error)

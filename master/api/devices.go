@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -12,7 +13,7 @@ import (
 // node's list, which changes when a device leaves the node.
 
 // on reports whether a member holds a slot of a pool.
-func on(h store.Holding, pool string, slot sched.Slot) bool {
+func on(h nodes.Holding, pool string, slot sched.Slot) bool {
 	if slot.Device != "" && len(h.Devices) > 0 {
 		return slices.Contains(h.Devices, slot.Device)
 	}
@@ -21,7 +22,7 @@ func on(h store.Holding, pool string, slot sched.Slot) bool {
 
 // holdingDevices are the slots of a member, as they are now or, if they have left the node, as
 // they were.
-func (a *API) holdingDevices(h store.Holding, slots map[int]sched.Slot) []v1.Device {
+func (a *API) holdingDevices(h nodes.Holding, slots map[int]sched.Slot) []v1.Device {
 	devices := []v1.Device{}
 	for i, id := range h.SlotIDs {
 		slot, ok := slots[int(id)]
@@ -55,7 +56,7 @@ func (a *API) claimedDevices(r store.Claimed) []v1.Device {
 	if r.Node != nil {
 		slots = a.slotsOf(r.Pool, *r.Node)
 	}
-	h := store.Holding{Pool: r.Pool, Devices: r.Devices}
+	h := nodes.Holding{Pool: r.Pool, Devices: r.Devices}
 	for _, id := range r.SlotIDs {
 		h.SlotIDs = append(h.SlotIDs, int32(id))
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // gpuPools are a pool of GPUs, a second one of the same, and one of cores, all on
@@ -21,7 +21,7 @@ func gpuPools(gone *bool) func(*Config) {
 		shared.Name, shared.Compute = "shared", false
 		aux.Name, aux.Slots, aux.Compute, aux.Aux = "aux", pool.Slots{Kind: pool.CPUSlots}, false, true
 		c.Pools = pool.Set{gpu, shared, aux}
-		c.Inventory = func(pool string, n store.NodeRow) *NodeSlots {
+		c.Inventory = func(pool string, n nodes.Row) *NodeSlots {
 			out := &NodeSlots{Usable: n.Status == "ready"}
 			if pool == "aux" {
 				for i := range 2 {

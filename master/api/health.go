@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/store"
@@ -55,7 +56,7 @@ func (a *API) healthNow(ctx context.Context) health {
 		holder, _, _, err := a.db.Leader(ctx)
 		if err == nil {
 			h.Leader = holder
-			h.Alarm, err = a.db.Alarm(ctx)
+			h.Alarm, err = nodes.Alarm(ctx, a.db.DB)
 		}
 		return h, err
 	})
@@ -145,7 +146,7 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 		gauge(b, "det_database_up", "", 0)
 		return
 	}
-	use, err := a.db.PoolUse(ctx)
+	use, err := nodes.PoolUses(ctx, a.db.DB)
 	if err != nil {
 		gauge(b, "det_database_up", "", 0)
 		return
@@ -153,7 +154,7 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	gauge(b, "det_database_up", "", 1)
 	gauge(b, "det_leader_term", "", float64(term))
 	gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
-	if orphans, err := a.db.Orphans(ctx, 0, maxOrphans); err == nil {
+	if orphans, err := nodes.Orphans(ctx, a.db.DB, 0, maxOrphans); err == nil {
 		gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
 	a.quotaGauges(ctx, b)

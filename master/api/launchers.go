@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // launchers create experiments and tasks from requests.
@@ -18,8 +19,8 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
 		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
 		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {
-			nodes, err := a.db.Nodes(ctx)
-			n := a.countSlots(pool, nodes)
+			list, err := nodes.List(ctx, a.db.DB)
+			n := a.countSlots(pool, list)
 			return launch.PoolSlots{Nodes: n.nodes, PerNode: n.perNode, Total: n.slots}, err
 		}}
 	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -222,11 +223,11 @@ func TestSlotsAreDisabled(t *testing.T) {
 	boss.post("/api/v1/agents/node-1/slots/7/disable", "{}").says(404, "has no slot 7")
 	off := func() (keys map[string]bool) {
 		t.Helper()
-		nodes, err := r.db.Nodes(t.Context())
+		list, err := nodes.List(t.Context(), r.db.DB)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return nodes[0].DisabledSlots
+		return list[0].DisabledSlots
 	}
 	boss.post(slot+"/disable", `{"drain":true}`).ok()
 	if at(t, boss.get(slot).ok().tree(), "slot.draining") != true || len(off()) != 1 {

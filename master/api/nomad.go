@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -17,7 +18,7 @@ func (a *API) registerNomad() {
 // trustNomad ends an alarm that only an operator can end: Nomad was restored from an older
 // state, or lost many jobs at once.
 func (a *API) trustNomad(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.None, error) {
-	if err := a.db.TrustNomad(ctx); err != nil {
+	if err := nodes.Trust(ctx, a.db.DB); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
@@ -28,11 +29,11 @@ func (a *API) trustNomad(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.Non
 const maxOrphans = 1000
 
 func (a *API) orphans(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetOrphansResponse, error) {
-	list, err := a.db.Orphans(ctx, 0, maxOrphans)
+	list, err := nodes.Orphans(ctx, a.db.DB, 0, maxOrphans)
 	resp := &v1.GetOrphansResponse{}
 	for _, o := range list {
 		resp.Orphans = append(resp.Orphans, v1.Orphan{JobID: o.JobID, AllocationID: o.AllocationID, SubmittedAt: o.SubmittedAt,
-			SeenAt: o.SeenAt, StopAt: o.SeenAt.Add(store.OrphanGrace)})
+			SeenAt: o.SeenAt, StopAt: o.SeenAt.Add(nodes.OrphanGrace)})
 	}
 	return resp, err
 }

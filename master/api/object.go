@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -434,7 +435,7 @@ func (a *API) onUserByName() rest.Object[accounts.User] {
 // A node in the form that users see, and its row.
 type node struct {
 	agent v1.Agent
-	row   store.NodeRow
+	row   nodes.Row
 }
 
 func (a *API) onNode() rest.Object[node] {
@@ -444,7 +445,7 @@ func (a *API) onNode() rest.Object[node] {
 // A nodeSlot is a slot with its node.
 type nodeSlot struct {
 	slot v1.Slot
-	row  store.NodeRow
+	row  nodes.Row
 }
 
 func (a *API) onSlot() rest.Object[nodeSlot] {

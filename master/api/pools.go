@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -29,9 +29,9 @@ type poolCount struct {
 }
 
 // countSlots counts the nodes of a pool and their slots.
-func (a *API) countSlots(pool string, nodes []store.NodeRow) poolCount {
+func (a *API) countSlots(pool string, list []nodes.Row) poolCount {
 	var n poolCount
-	for _, node := range nodes {
+	for _, node := range list {
 		s := a.cfg.Inventory(pool, node)
 		if s == nil || node.Status != "ready" {
 			continue
@@ -52,17 +52,17 @@ func (a *API) countSlots(pool string, nodes []store.NodeRow) poolCount {
 
 // countPools counts for all pools, with the attempts that they run and that wait.
 func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
-	nodes, err := a.db.Nodes(ctx)
+	list, err := nodes.List(ctx, a.db.DB)
 	if err != nil {
 		return nil, err
 	}
-	held, err := a.db.PoolLoad(ctx)
+	held, err := nodes.PoolLoads(ctx, a.db.DB)
 	if err != nil {
 		return nil, err
 	}
 	counts := make(map[string]poolCount, len(a.cfg.Pools))
 	for _, p := range a.cfg.Pools {
-		counts[p.Name] = a.countSlots(p.Name, nodes)
+		counts[p.Name] = a.countSlots(p.Name, list)
 	}
 	for _, h := range held {
 		n := counts[h.Pool]

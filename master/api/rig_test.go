@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
@@ -196,7 +197,7 @@ func sharedFS(t testing.TB) expconf.CheckpointStorage {
 
 // rigInventory returns the slots of a node's inventory unchanged, for the pool with the name of the
 // node's node pool.
-func rigInventory(pool string, n store.NodeRow) *NodeSlots {
+func rigInventory(pool string, n nodes.Row) *NodeSlots {
 	if n.NodePool != pool {
 		return nil
 	}

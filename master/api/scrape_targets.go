@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -22,13 +23,13 @@ func (a *API) scrapeTargets(ctx context.Context, c *rest.Call, _ *v1.None) (*[]v
 	if err := a.mayScrape(ctx, c); err != nil {
 		return nil, err
 	}
-	nodes, err := a.db.Nodes(ctx)
+	list, err := nodes.List(ctx, a.db.DB)
 	if err != nil {
 		return nil, err
 	}
-	names := agentNames(nodes)
+	names := agentNames(list)
 	out := []v1.ScrapeTarget{}
-	for _, n := range nodes {
+	for _, n := range list {
 		if n.Status != "ready" {
 			continue
 		}

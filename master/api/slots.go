@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -53,11 +54,11 @@ func (a *API) slot(_ context.Context, _ *rest.Call, s nodeSlot, _ *v1.None) (*v1
 }
 
 func (a *API) enableSlot(ctx context.Context, c *rest.Call, s nodeSlot, _ *v1.None) (*v1.SlotResponse, error) {
-	return a.slotAfter(ctx, c, a.db.EnableSlot(ctx, s.row.ID, slotKey(s.slot)))
+	return a.slotAfter(ctx, c, nodes.EnableSlot(ctx, a.db.DB, s.row.ID, slotKey(s.slot)))
 }
 
 func (a *API) disableSlot(ctx context.Context, c *rest.Call, s nodeSlot, req *v1.DisableRequest) (*v1.SlotResponse, error) {
-	return a.slotAfter(ctx, c, a.db.DisableSlot(ctx, s.row.ID, slotKey(s.slot), req.Drain))
+	return a.slotAfter(ctx, c, nodes.DisableSlot(ctx, a.db.DB, s.row.ID, slotKey(s.slot), req.Drain))
 }
 
 // slotAfter returns the slot after it was enabled or disabled; err is the error of that change.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
@@ -71,7 +72,7 @@ func (a *API) taskCount(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Task
 
 // containerID names a member in every answer, so that clients can join them: its
 // Nomad allocation, or before there is one its place in the attempt.
-func containerID(h store.Holding) string {
+func containerID(h nodes.Holding) string {
 	if h.NomadAllocID != "" {
 		return h.NomadAllocID
 	}
@@ -83,7 +84,7 @@ func (a *API) liveAttempts(ctx context.Context, in auth.Scope) (attempts []store
 	if attempts, err = a.db.LiveAttempts(ctx, in); err != nil {
 		return nil, nil, nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, in, "")
+	holdings, err := nodes.Holdings(ctx, a.db.DB, in)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -124,7 +125,7 @@ func proxyPorts(task string, ports expconf.ProxyPorts) []v1.ProxyPortConfig {
 	return list
 }
 
-func (a *API) resourcesSummary(h store.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {
+func (a *API) resourcesSummary(h nodes.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {
 	devices := a.holdingDevices(h, slots[poolNode{h.Pool, h.NodeID}])
 	w := v1.ResourcesSummary{AllocationID: h.AllocationID, ContainerID: containerID(h), ResourcesID: containerID(h), ResourcesType: "nomad-allocation",
 		AgentDevices: map[string]v1.ResourcesSummaryDevices{h.NodeName: {Devices: devices}}}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // maxClasses is the maximum number of node classes in the demand of a pool.
@@ -51,7 +51,7 @@ func (c *ClassDemand) Wanted() int { return c.Present - c.Removable + c.Short }
 type demand struct {
 	now         time.Time
 	pools       pool.Set
-	nodes       []store.NodeRow
+	nodes       []nodes.Row
 	inventories inventories
 	shares      map[string][]share
 	quotas      *quotas
@@ -293,7 +293,7 @@ const joinsWithin = 2 * time.Minute
 
 // joins reports whether a node is new, and only its own start keeps it from taking tasks.
 func (d *demand) joins(id string) bool {
-	i := slices.IndexFunc(d.nodes, func(row store.NodeRow) bool { return row.ID == id })
+	i := slices.IndexFunc(d.nodes, func(row nodes.Row) bool { return row.ID == id })
 	if i < 0 {
 		return false
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
@@ -133,7 +134,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 		}
 	})
 	m.Until("the master knows its node", func() bool {
-		known, err := m.DB.Nodes(ctx)
+		known, err := nodes.List(ctx, m.DB.DB)
 		return err == nil && len(known) > 0
 	})
 	return m
@@ -173,8 +174,8 @@ func (m *Master) storage() expconf.CheckpointStorage {
 }
 
 // inventory is what nodes offer to users who look at the cluster.
-func inventory(pools pool.Set) func(string, store.NodeRow) *api.NodeSlots {
-	return func(name string, row store.NodeRow) *api.NodeSlots {
+func inventory(pools pool.Set) func(string, nodes.Row) *api.NodeSlots {
+	return func(name string, row nodes.Row) *api.NodeSlots {
 		n, err := control.Offer(pools.Named(name), row, cluster.Use{})
 		if err != nil || n == nil {
 			return nil
