@@ -80,7 +80,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
 	module + "/master/control/rows":      {"master/control"},
-	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/nodes"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},

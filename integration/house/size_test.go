@@ -28,25 +28,25 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_550
+const totalBudget = 126_520
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     15_300,
+		"master/api":     13_390,
 		"master/expconf": 6_330,
 		"master/store":   7_170,
 	}
 	filesAbove = map[string]int{
-		"master/api":     127,
+		"master/api":     114,
 		"master/expconf": 46,
 		"master/store":   70,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      618,
+		"master/api.API":      542,
 		"master/store.DB":     339,
 		"nomad/local.Cluster": 125,
 	}

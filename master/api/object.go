@@ -13,7 +13,6 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -430,24 +429,4 @@ func (a *API) onUserByName() rest.Object[accounts.User] {
 	return rest.Object[accounts.User]{Of: ofUser, Load: func(ctx context.Context, c *rest.Call) (accounts.User, error) {
 		return accounts.UserByName(ctx, a.db.DB, strings.ToLower(c.Param("name")))
 	}}
-}
-
-// A node in the form that users see, and its row.
-type node struct {
-	agent v1.Agent
-	row   nodes.Row
-}
-
-func (a *API) onNode() rest.Object[node] {
-	return rest.Object[node]{Load: a.nodeOf, Of: func(node) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
-}
-
-// A nodeSlot is a slot with its node.
-type nodeSlot struct {
-	slot v1.Slot
-	row  nodes.Row
-}
-
-func (a *API) onSlot() rest.Object[nodeSlot] {
-	return rest.Object[nodeSlot]{Load: a.slotOf, Of: func(nodeSlot) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
 }

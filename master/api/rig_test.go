@@ -197,7 +197,7 @@ func sharedFS(t testing.TB) expconf.CheckpointStorage {
 
 // rigInventory returns the slots of a node's inventory unchanged, for the pool with the name of the
 // node's node pool.
-func rigInventory(pool string, n nodes.Row) *NodeSlots {
+func rigInventory(pool string, n nodes.Row) *sched.Node {
 	if n.NodePool != pool {
 		return nil
 	}
@@ -205,7 +205,7 @@ func rigInventory(pool string, n nodes.Row) *NodeSlots {
 	if err := json.Unmarshal(n.Inventory, &inv); err != nil {
 		panic(err)
 	}
-	return &NodeSlots{Slots: inv.Slots, Usable: n.Status == "ready" && n.Enabled && !n.DrainWanted, Why: n.Status}
+	return &sched.Node{Slots: inv.Slots, Schedulable: n.Status == "ready" && n.Enabled && !n.DrainWanted, Why: n.Status}
 }
 
 // A lockedBuffer is written by many goroutines, and read meanwhile.

@@ -22,8 +22,8 @@ func PoolUses(ctx context.Context, db *database.DB) ([]PoolUse, error) {
 		FROM allocations WHERE state <> 'TERMINATED' GROUP BY pool, state ORDER BY pool, state`)
 }
 
-// A PoolLoad has the slots that the live attempts of a pool hold and wait for.
-type PoolLoad struct {
+// A poolLoad has the slots that the live attempts of a pool hold and wait for.
+type poolLoad struct {
 	Pool      string `db:"pool"`
 	Slots     int    `db:"slots"` // held
 	Aux       int    `db:"aux"`   // placed attempts without slots
@@ -31,9 +31,9 @@ type PoolLoad struct {
 	Scheduled int    `db:"scheduled"`
 }
 
-// PoolLoads reads the load of all pools.
-func PoolLoads(ctx context.Context, db *database.DB) ([]PoolLoad, error) {
-	return database.Rows[PoolLoad](ctx, db, `
+// poolLoads reads the load of all pools.
+func poolLoads(ctx context.Context, db *database.DB) ([]poolLoad, error) {
+	return database.Rows[poolLoad](ctx, db, `
 		SELECT pool, coalesce(sum(slots) FILTER (WHERE state <> 'PENDING'), 0) AS slots,
 			count(*) FILTER (WHERE state <> 'PENDING' AND slots = 0) AS aux,
 			count(*) FILTER (WHERE state = 'PENDING') AS queued, count(*) FILTER (WHERE state <> 'PENDING') AS scheduled
@@ -48,7 +48,7 @@ type Holding struct {
 	Rank         int      `db:"rank"`
 	NodeID       string   `db:"node_id"`
 	NodeName     string   `db:"node_name"`
-	SlotIDs      []int32  `db:"slot_ids"`
+	SlotIDs      []int    `db:"slot_ids"`
 	Devices      []string `db:"devices"`
 	NomadAllocID string   `db:"nomad_alloc_id"`
 	State        string   `db:"state"`

@@ -220,7 +220,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handl
 		return err
 	}
 	defer closeLoop()
-	served.Loop, served.Demand = loop.Stats, demandOf(loop)
+	served.Loop, served.Demand = loop.Stats, loop.Demand
 	events, err := m.newSender()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/webui"
@@ -147,16 +148,16 @@ func (c *Config) capabilities() expconf.Capabilities {
 }
 
 // inventory is what a node offers to a pool, for users who look at the cluster.
-func (m *master) inventory(name string, row nodes.Row) *api.NodeSlots {
+func (m *master) inventory(name string, row nodes.Row) *sched.Node {
 	p := m.pools.Named(name)
 	if p == nil {
 		return nil
 	}
 	n, err := control.Offer(p, row, cluster.Use{})
-	if err != nil || n == nil {
+	if err != nil {
 		return nil
 	}
-	return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
+	return n
 }
 
 // measure is what the devices of a node measure now.

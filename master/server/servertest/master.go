@@ -27,6 +27,7 @@ import (
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -174,13 +175,13 @@ func (m *Master) storage() expconf.CheckpointStorage {
 }
 
 // inventory is what nodes offer to users who look at the cluster.
-func inventory(pools pool.Set) func(string, nodes.Row) *api.NodeSlots {
-	return func(name string, row nodes.Row) *api.NodeSlots {
+func inventory(pools pool.Set) func(string, nodes.Row) *sched.Node {
+	return func(name string, row nodes.Row) *sched.Node {
 		n, err := control.Offer(pools.Named(name), row, cluster.Use{})
-		if err != nil || n == nil {
+		if err != nil {
 			return nil
 		}
-		return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
+		return n
 	}
 }
 
