@@ -35,18 +35,18 @@ const totalBudget = 126_560
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   15_300,
-		"master/store": 7_340,
+		"master/api":   13_390,
+		"master/store": 7_170,
 	}
 	filesAbove = map[string]int{
-		"master/api":   127,
-		"master/store": 74,
-		"master/v1":    95,
+		"master/api":   114,
+		"master/store": 70,
+		"master/v1":    94,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      618,
-		"master/store.DB":     354,
-		"nomad/local.Cluster": 125,
+		"master/api.API":      542,
+		"master/store.DB":     339,
+		"nomad/local.Cluster": 124,
 	}
 )
 

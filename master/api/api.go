@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
@@ -86,7 +87,7 @@ type Config struct {
 	// CheckpointStorage is the cluster's default for configurations.
 	CheckpointStorage expconf.CheckpointStorage
 	// Inventory returns what a node offers to a pool; nil when the node is not in the pool.
-	Inventory func(pool string, node store.NodeRow) *NodeSlots
+	Inventory func(pool string, node nodes.Row) *sched.Node
 	Idle      launch.IdleTimeouts
 	// Measure asks a node for the measurements of its devices; nil: the API asks no node.
 	Measure func(ctx context.Context, node string) ([]v1.DeviceMeasurement, error)
@@ -128,31 +129,7 @@ type Config struct {
 	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
 	// Demand returns how many slots and nodes pools hold and lack; empty if this master does not lead. Nil if there is no loop.
-	Demand func() []PoolDemand
-}
-
-// PoolDemand is how many slots and nodes a pool holds and lacks.
-type PoolDemand struct {
-	Pool                        string
-	Wanted, Held, Idle, Pending int // slots
-	Classes                     []ClassDemand
-}
-
-// ClassDemand is about the nodes of a pool that have one node class in Nomad.
-type ClassDemand struct {
-	Class                    string
-	Slots                    int    // of one of its nodes
-	Model                    string // of their devices
-	Working, Idle, Removable int    // nodes; those that may be removed are idle too
-	Short, Wanted            int    // nodes to add, and nodes that there should be
-	Clears                   int    // attempts that the added nodes would start
-}
-
-// NodeSlots is what a node offers to a pool.
-type NodeSlots struct {
-	Slots  []sched.Slot
-	Usable bool   // new work may go there
-	Why    string // why not, in words
+	Demand func() []nodes.Demand
 }
 
 // API serves /api/v1 and the master's other paths.
@@ -176,7 +153,6 @@ type API struct {
 	artifacts       artifacts
 	downloads       *downloads
 	webSockets      webSockets
-	measured        *measurements
 	healthAsked     singleflight.Group
 	rendezvousAsked singleflight.Group
 	queueTimes      queueTimes
@@ -190,6 +166,7 @@ type API struct {
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
 
+	nodes       nodes.Inventory
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
 }
@@ -199,11 +176,12 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(ctx, db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
+		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
 	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
+	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
 	a.recheckUsers(ctx)

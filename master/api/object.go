@@ -430,23 +430,3 @@ func (a *API) onUserByName() rest.Object[accounts.User] {
 		return accounts.UserByName(ctx, a.db.DB, strings.ToLower(c.Param("name")))
 	}}
 }
-
-// A node in the form that users see, and its row.
-type node struct {
-	agent v1.Agent
-	row   store.NodeRow
-}
-
-func (a *API) onNode() rest.Object[node] {
-	return rest.Object[node]{Load: a.nodeOf, Of: func(node) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
-}
-
-// A nodeSlot is a slot with its node.
-type nodeSlot struct {
-	slot v1.Slot
-	row  store.NodeRow
-}
-
-func (a *API) onSlot() rest.Object[nodeSlot] {
-	return rest.Object[nodeSlot]{Load: a.slotOf, Of: func(nodeSlot) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
-}

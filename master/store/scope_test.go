@@ -143,7 +143,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			return sum, err
 		},
 		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
-		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
 		"LivePorts": func(in auth.Scope) (int, error) {
 			w.exec(`UPDATE experiments SET config = jsonb_set(config, '{environment}', '{"proxy_ports": [{"proxy_port": 8080}]}')`)
 			w.exec(`UPDATE members SET claimed_at = now()`)

@@ -1,16 +1,18 @@
-package api
+package nodes_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // TestDemandGauges: names of pools and classes are quoted, and a scrape has a line for each figure.
 func TestDemandGauges(t *testing.T) {
 	var b bytes.Buffer
-	demandGauges(&b, []PoolDemand{{Pool: "gpu", Wanted: 24, Held: 8, Idle: 3, Pending: 16, Classes: []ClassDemand{
-		{Class: `p4"d`, Slots: 8, Model: "NVIDIA A100", Working: 1, Idle: 2, Removable: 1, Short: 2, Wanted: 4, Clears: 5}}}, {Pool: "empty"}})
+	nodes.WriteDemand(&b, []nodes.Demand{{Pool: "gpu", Held: 8, Idle: 3, Pending: 16, Classes: []nodes.ClassDemand{
+		{Class: `p4"d`, Slots: 8, Model: "NVIDIA A100", Present: 3, Working: 1, Idle: 2, Removable: 1, Short: 2, Clears: 5}}}, {Pool: "empty"}})
 	for _, line := range []string{
 		`det_pool_slots{pool="gpu",state="wanted"} 24`, `det_pool_slots{pool="gpu",state="held"} 8`, `det_pool_slots{pool="gpu",state="idle"} 3`,
 		`det_pool_slots{pool="gpu",state="pending"} 16`, `det_pool_slots{pool="empty",state="pending"} 0`,

@@ -1,4 +1,4 @@
-package api
+package nodes
 
 import (
 	"context"
@@ -18,21 +18,21 @@ const (
 
 // scrapeTargets answers Prometheus' discovery over HTTP. Like /metrics it needs no sign-in from this
 // machine.
-func (a *API) scrapeTargets(ctx context.Context, c *rest.Call, _ *v1.None) (*[]v1.ScrapeTarget, error) {
-	if err := a.mayScrape(ctx, c); err != nil {
+func (d Deps) scrapeTargets(ctx context.Context, c *rest.Call, _ *v1.None) (*[]v1.ScrapeTarget, error) {
+	if err := d.MayScrape(ctx, c); err != nil {
 		return nil, err
 	}
-	nodes, err := a.db.Nodes(ctx)
+	list, err := List(ctx, d.DB)
 	if err != nil {
 		return nil, err
 	}
-	names := agentNames(nodes)
+	names := agentNames(list)
 	out := []v1.ScrapeTarget{}
-	for _, n := range nodes {
-		if n.Status != "ready" {
+	for _, n := range list {
+		if n.Status != nodeReady {
 			continue
 		}
-		w := a.wireAgent(n, nil)
+		w := d.wireAgent(n, nil)
 		labels := map[string]string{"det_agent_id": names[n.ID], "det_resource_pool": strings.Join(w.ResourcePools, ",")}
 		host := n.Address
 		if h, _, err := net.SplitHostPort(host); err == nil {

@@ -1,4 +1,4 @@
-package store
+package nodes
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type Orphan struct {
 }
 
 // Orphans lists the orphans of all regions that were first seen at least `known` ago, the oldest first.
-func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Orphan, error) {
-	return database.Rows[Orphan](ctx, db.DB, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+func Orphans(ctx context.Context, db *database.DB, known time.Duration, limit int) ([]Orphan, error) {
+	return database.Rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
 		WHERE seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit)
 }

@@ -1,4 +1,4 @@
-package store
+package nodes
 
 import (
 	"context"
@@ -7,9 +7,12 @@ import (
 	"github.com/detent-ml/detent/master/database"
 )
 
+// PoolJobs stores the jobs of pools that operators wrote, as Nomad parsed them.
+type PoolJobs struct{ *database.DB }
+
 // SavePoolJob stores the job of a pool as Nomad parsed it. Jobs that no master has read
 // for half a year are deleted.
-func (db *DB) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
+func (db PoolJobs) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
 	_, err := db.Exec(ctx, `
 		WITH old AS (DELETE FROM pool_jobs WHERE used_at < now() - interval '180 days' AND sum <> $1)
 		INSERT INTO pool_jobs (sum, parsed) VALUES ($1, $2)
@@ -19,7 +22,7 @@ func (db *DB) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessag
 
 // PoolJob reads the job of a pool as Nomad last parsed it; nil if Nomad never did. sum is
 // the hash of the job's source.
-func (db *DB) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) {
+func (db PoolJobs) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) {
 	type kept struct {
 		Parsed json.RawMessage `db:"parsed"`
 	}

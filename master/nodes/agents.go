@@ -1,4 +1,4 @@
-package api
+package nodes
 
 import (
 	"cmp"
@@ -11,16 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-func (a *API) registerAgents() {
-	rest.Serve(a.router, v1.ListAgents, a.listAgents)
-	rest.ServeOn(a.router, v1.GetAgent, a.onNode(), a.agent)
-	rest.ServeOn(a.router, v1.EnableAgent, a.onNode(), a.enableAgent)
-	rest.ServeOn(a.router, v1.DisableAgent, a.onNode(), a.disableAgent)
-}
 
 const (
 	// nodeReady is Nomad's status of a node that answers.
@@ -29,57 +21,25 @@ const (
 	reconnectWait = 25 * time.Second
 )
 
-// poolNode is a node in a pool.
-type poolNode struct{ pool, node string }
-
-// slotsByNode reads the slots that nodes offer to pools, by their numbers.
-func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot, error) {
-	nodes, err := a.db.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := map[poolNode]map[int]sched.Slot{}
-	for _, p := range a.cfg.Pools {
-		for _, n := range nodes {
-			if slots := a.slotsOf(p.Name, n); slots != nil {
-				out[poolNode{p.Name, n.ID}] = slots
-			}
-		}
-	}
-	return out, nil
+// An agent is a node in the form that clients see, and its row.
+type agent struct {
+	v1.Agent
+	row Row
 }
 
-// slotsOf are the slots that a node offers to a pool, by their numbers; nil if the node is not
-// in the pool.
-func (a *API) slotsOf(pool string, n store.NodeRow) map[int]sched.Slot {
-	s := a.cfg.Inventory(pool, n)
-	if s == nil {
-		return nil
-	}
-	byID := make(map[int]sched.Slot, len(s.Slots))
-	for _, slot := range s.Slots {
-		byID[slot.ID] = slot
-	}
-	return byID
-}
-
-func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {
-	kind := v1.DeviceTypeCpu
-	if p, err := a.cfg.Pools.Find(pool); err == nil {
-		kind = slotType(p.SlotType())
-	}
-	return v1.Device{ID: s.ID, UUID: s.Device, Brand: s.Brand, Type: kind}
+func (d Deps) onNode() rest.Object[agent] {
+	return rest.Object[agent]{Load: d.nodeOf, Of: func(agent) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
 }
 
 // agentNames chooses the displayed names of nodes: their own names, with a part of their id if
 // several nodes have the same name.
-func agentNames(nodes []store.NodeRow) map[string]string {
+func agentNames(list []Row) map[string]string {
 	count := map[string]int{}
-	for _, n := range nodes {
+	for _, n := range list {
 		count[n.Name]++
 	}
-	names := make(map[string]string, len(nodes))
-	for _, n := range nodes {
+	names := make(map[string]string, len(list))
+	for _, n := range list {
 		if names[n.ID] = n.Name; count[n.Name] > 1 {
 			names[n.ID] = n.Name + "-" + n.ID[:min(8, len(n.ID))]
 		}
@@ -89,40 +49,39 @@ func agentNames(nodes []store.NodeRow) map[string]string {
 
 // agents reads all nodes with their tasks. A node that Nomad has lost is not enabled, and drains, because clients see by these two
 // fields whether a node is alive; after reconnectWait only callers that ask for it see it.
-func (a *API) agents(ctx context.Context, in auth.Scope, withLost bool) ([]v1.Agent, map[string]store.NodeRow, error) {
-	nodes, err := a.db.Nodes(ctx)
+func (v Inventory) agents(ctx context.Context, in auth.Scope, withLost bool) ([]agent, error) {
+	all, err := List(ctx, v.DB)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	holdings, err := a.holdings(ctx, in)
+	holdings, err := v.holdings(ctx, in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	onNode := map[string][]store.Holding{}
+	onNode := map[string][]Holding{}
 	for _, h := range holdings {
 		onNode[h.NodeID] = append(onNode[h.NodeID], h)
 	}
-	names := agentNames(nodes)
-	list, rows := make([]v1.Agent, 0, len(nodes)), make(map[string]store.NodeRow, len(nodes))
-	for _, n := range nodes {
+	names, list := agentNames(all), make([]agent, 0, len(all))
+	for _, n := range all {
 		if n.Status != nodeReady && !withLost && time.Since(n.SeenAt) > reconnectWait {
 			continue
 		}
-		w := a.wireAgent(n, onNode[n.ID])
+		w := v.wireAgent(n, onNode[n.ID])
 		w.ID = names[n.ID]
-		list, rows[w.ID] = append(list, w), n
+		list = append(list, agent{w, n})
 	}
-	return list, rows, nil
+	return list, nil
 }
 
 // holdings reads what all attempts hold. Those out of the scope have no name: who may not see them
 // sees that the slots are taken.
-func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, error) {
-	list, err := a.db.Holdings(ctx, auth.Everywhere(), "")
+func (v Inventory) holdings(ctx context.Context, in auth.Scope) ([]Holding, error) {
+	list, err := Holdings(ctx, v.DB, auth.Everywhere())
 	if err != nil || in.All {
 		return list, err
 	}
-	seen, err := a.db.Holdings(ctx, in, "")
+	seen, err := Holdings(ctx, v.DB, in)
 	known := make(map[string]bool, len(seen))
 	for _, h := range seen {
 		known[h.AllocationID] = true
@@ -135,22 +94,22 @@ func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, err
 	return list, err
 }
 
-func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
+func (v Inventory) wireAgent(n Row, holds []Holding) v1.Agent {
 	registered, lost := n.RegisteredAt, n.Status != nodeReady
 	w := v1.Agent{Addresses: []string{n.Address}, Enabled: n.Enabled && n.Eligible && !lost, Draining: n.DrainWanted || n.Draining || lost, Lost: lost,
 		RegisteredTime: &registered, Version: v1.Compatible, Slots: map[string]v1.Slot{}, Containers: map[string]v1.Container{},
 		SlotStats: v1.SlotStats{TypeStats: map[string]v1.DeviceStats{}, BrandStats: map[string]v1.DeviceStats{}}}
 	for _, h := range holds {
-		w.Containers[containerID(h)] = v1.Container{ID: containerID(h), State: containerState(h.State)}
+		w.Containers[h.container()] = v1.Container{ID: h.container(), State: containerState(h.State)}
 	}
-	for _, p := range a.cfg.Pools {
-		s := a.cfg.Inventory(p.Name, n)
+	for _, p := range v.Pools {
+		s := v.Offer(p.Name, n)
 		if s == nil {
 			continue
 		}
 		w.ResourcePools = append(w.ResourcePools, p.Name)
 		for _, slot := range s.Slots {
-			a.addSlot(&w, p.Name, slot, holds, n.DisabledSlots[slot.Key(p.Name)])
+			v.addSlot(&w, p.Name, slot, holds, n.DisabledSlots[slot.Key(p.Name)])
 		}
 	}
 	return w
@@ -159,12 +118,12 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 // addSlot adds a slot of a pool to a node. A slot of a node's second pool is named by pool and
 // number, because its number is also used in the first pool; a device in two pools is listed
 // once.
-func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding, drains bool) {
+func (v Inventory) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []Holding, drains bool) {
 	key := strconv.Itoa(slot.ID)
 	if len(w.ResourcePools) > 1 {
 		key = pool + "/" + key
 	}
-	device := a.wireDevice(pool, slot)
+	device := v.device(pool, slot)
 	for _, s := range w.Slots {
 		if device.UUID != "" && s.Device.UUID == device.UUID {
 			return
@@ -176,10 +135,10 @@ func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.H
 		s.Container = &v1.Container{ID: slot.Taken, State: v1.ContainerStateRunning}
 	}
 	for _, h := range holds {
-		if on(h, pool, slot) {
-			k := w.Containers[containerID(h)]
+		if h.holds(pool, slot) {
+			k := w.Containers[h.container()]
 			k.Devices = append(k.Devices, device)
-			w.Containers[containerID(h)] = k
+			w.Containers[h.container()] = k
 			s.Container = &k
 		}
 	}
@@ -216,16 +175,16 @@ func containerState(allocation string) v1.ContainerState {
 	return v1.ContainerState("STATE_" + allocation)
 }
 
-func (a *API) listAgents(ctx context.Context, c *rest.Call, req *v1.GetAgentsRequest) (*v1.GetAgentsResponse, error) {
+func (d Deps) listAgents(ctx context.Context, c *rest.Call, req *v1.GetAgentsRequest) (*v1.GetAgentsResponse, error) {
 	by, desc, err := rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_TIME": "time"})
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.agents(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTask), req.IncludeLost)
+	list, err := d.agents(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTask), req.IncludeLost)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(x, y v1.Agent) int {
+	slices.SortFunc(list, func(x, y agent) int {
 		n := cmp.Compare(x.ID, y.ID)
 		if by == "time" {
 			n = cmp.Or(x.RegisteredTime.Compare(*y.RegisteredTime), n)
@@ -239,49 +198,51 @@ func (a *API) listAgents(ctx context.Context, c *rest.Call, req *v1.GetAgentsReq
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
+	resp := &v1.GetAgentsResponse{Agents: make([]v1.Agent, len(list)), Pagination: &page}
+	for i, n := range list {
 		if req.ExcludeSlots {
-			list[i].Slots = nil
+			n.Slots = nil
 		}
 		if req.ExcludeContainers {
-			list[i].Containers = nil
+			n.Containers = nil
 		}
+		resp.Agents[i] = n.Agent
 	}
-	return &v1.GetAgentsResponse{Agents: list, Pagination: &page}, nil
+	return resp, nil
 }
 
 // nodeOf finds a node by its displayed name, or by Nomad's id.
-func (a *API) nodeOf(ctx context.Context, c *rest.Call) (node, error) {
-	list, rows, err := a.agents(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTask), false)
+func (d Deps) nodeOf(ctx context.Context, c *rest.Call) (agent, error) {
+	list, err := d.agents(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTask), false)
 	if err != nil {
-		return node{}, err
+		return agent{}, err
 	}
 	name := c.Param("id")
-	for _, w := range list {
-		if w.ID == name || rows[w.ID].ID == name {
-			return node{w, rows[w.ID]}, nil
+	for _, n := range list {
+		if n.ID == name || n.row.ID == name {
+			return n, nil
 		}
 	}
-	return node{}, fault.New(fault.NotFound, "node %s not found; det agent list shows all nodes", fault.Clip(name))
+	return agent{}, fault.New(fault.NotFound, "node %s not found; det agent list shows all nodes", fault.Clip(name))
 }
 
-func (a *API) agent(_ context.Context, _ *rest.Call, n node, _ *v1.None) (*v1.AgentResponse, error) {
-	return &v1.AgentResponse{Agent: n.agent}, nil
+func (d Deps) agent(_ context.Context, _ *rest.Call, n agent, _ *v1.None) (*v1.AgentResponse, error) {
+	return &v1.AgentResponse{Agent: n.Agent}, nil
 }
 
-func (a *API) enableAgent(ctx context.Context, c *rest.Call, n node, _ *v1.None) (*v1.AgentResponse, error) {
-	return a.setAgentEnabled(ctx, c, n, true, false)
+func (d Deps) enableAgent(ctx context.Context, c *rest.Call, n agent, _ *v1.None) (*v1.AgentResponse, error) {
+	return d.setAgentEnabled(ctx, c, n, true, false)
 }
 
-func (a *API) disableAgent(ctx context.Context, c *rest.Call, n node, req *v1.DisableRequest) (*v1.AgentResponse, error) {
-	return a.setAgentEnabled(ctx, c, n, false, req.Drain)
+func (d Deps) disableAgent(ctx context.Context, c *rest.Call, n agent, req *v1.DisableRequest) (*v1.AgentResponse, error) {
+	return d.setAgentEnabled(ctx, c, n, false, req.Drain)
 }
 
-func (a *API) setAgentEnabled(ctx context.Context, c *rest.Call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
-	if err := a.db.SetNodeEnabled(ctx, n.row.ID, enabled, drain); err != nil {
+func (d Deps) setAgentEnabled(ctx context.Context, c *rest.Call, n agent, enabled, drain bool) (*v1.AgentResponse, error) {
+	if err := SetEnabled(ctx, d.DB, n.row.ID, enabled, drain); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
-	n, err := a.nodeOf(ctx, c)
-	return &v1.AgentResponse{Agent: n.agent}, err
+	d.Changed()
+	n, err := d.nodeOf(ctx, c)
+	return &v1.AgentResponse{Agent: n.Agent}, err
 }

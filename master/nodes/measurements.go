@@ -1,4 +1,4 @@
-package api
+package nodes
 
 import (
 	"context"
@@ -30,16 +30,11 @@ func newMeasurements() *measurements {
 	return &measurements{known: memory.New[string, []v1.DeviceMeasurement](measuredFor, maxMeasured), turns: make(chan struct{}, maxMeasuring)}
 }
 
-func (a *API) registerMeasurements() {
-	rest.ServeOn(a.router, v1.MeasureNode, a.onNode(), a.measureNode)
-	rest.ServeOn(a.router, v1.ListNodeAttempts, a.onNode(), a.nodeAttempts)
-}
-
-func (a *API) measureNode(ctx context.Context, c *rest.Call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
-	if a.cfg.Measure == nil {
+func (d Deps) measureNode(ctx context.Context, c *rest.Call, n agent, _ *v1.None) (*v1.NodeMeasurements, error) {
+	if d.Measure == nil {
 		return nil, fault.New(fault.Unimplemented, "this master does not read the measurements of nodes")
 	}
-	m := a.measured
+	m := d.measured
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh {
 		return &v1.NodeMeasurements{Devices: list}, nil
 	}
@@ -53,10 +48,14 @@ func (a *API) measureNode(ctx context.Context, c *rest.Call, n node, _ *v1.None)
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh { // another caller has asked meanwhile
 		return &v1.NodeMeasurements{Devices: list}, nil
 	}
-	list, err := a.cfg.Measure(ctx, n.row.ID)
+	list, err := d.Measure(ctx, n.row.ID)
 	if err != nil {
 		return nil, err
 	}
 	m.known.Put(n.row.ID, slices.Clip(list), time.Now())
 	return &v1.NodeMeasurements{Devices: list}, nil
+}
+
+func (d Deps) attempts(ctx context.Context, c *rest.Call, n agent, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+	return d.Attempts(ctx, c, n.row.ID, req)
 }
