@@ -74,12 +74,12 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
-	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},
@@ -114,6 +114,7 @@ type room struct {
 
 // rooms are the rooms, from the lowest to the highest.
 var rooms = []room{
+	{"master/audit", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", wire}, []string{"master/api", "master/control", "master/server"}},
 	{"master/accounts", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim"}},
 	{"master/accounts/login", []string{"master/accounts", "master/database"}, []string{"master/api"}},
 	{"master/accounts/scim", []string{"master/accounts", "master/database"}, []string{"master/api"}},

@@ -35,7 +35,7 @@ const totalBudget = 126_450
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     15_300,
+		"master/api":     13_550,
 		"master/expconf": 6_330,
 		"master/store":   9_010,
 	}

@@ -43,8 +43,7 @@ func (d Deps) onToken() rest.Object[Token] {
 }
 
 func wireToken(t Token) v1.TokenInfo {
-	created := t.CreatedAt
-	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &created, Expiry: t.Expiry,
+	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &t.CreatedAt, Expiry: t.Expiry,
 		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
 }
 
@@ -158,6 +157,5 @@ func (d Deps) changeToken(ctx context.Context, c *rest.Call, t Token, req *v1.Pa
 	if revoke {
 		d.Changed(t.UserID)
 	}
-	info := wireToken(t)
-	return &v1.PatchAccessTokenResponse{TokenInfo: &info}, nil
+	return &v1.PatchAccessTokenResponse{TokenInfo: new(wireToken(t))}, nil
 }

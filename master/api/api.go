@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
@@ -166,7 +167,7 @@ type API struct {
 	router          *rest.Router
 	auth            *authenticator
 	limits          *limits
-	trail           *trail
+	trail           *audit.Trail
 	scraped         scrape
 	signIns         chan struct{} // one for each call to an identity provider
 	scimCalls       *scimCalls
@@ -197,7 +198,7 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), trail: newTrail(ctx, db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
+		auth: newAuthenticator(db), trail: audit.New(ctx, db.DB, log, audit.Limits{}), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
@@ -207,7 +208,8 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
 	a.recheckUsers(ctx)
-	a.register()
+	a.registerTaskRoutes()
+	a.registerUserRoutes() // in any order (rest/route_order.go)
 	a.mountProxy()
 	a.router.Mount()
 	return a

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -150,7 +151,7 @@ func (a *API) updateGroup(ctx context.Context, c *rest.Call, g accounts.Group, r
 }
 
 func (a *API) deleteGroup(ctx context.Context, c *rest.Call, g accounts.Group, _ *v1.None) (*v1.Empty, error) {
-	noteDone(c, map[string]any{"name": g.Name})
+	audit.Note(c, map[string]any{"name": g.Name})
 	if err := accounts.DeleteGroup(ctx, a.db.DB, a.db.Roles, g.ID); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -47,7 +48,7 @@ func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: the name is missing")
 	}
-	noteUser(c, nil, name)
+	audit.NoteUser(c, nil, name)
 	if len(name) > maxUsername || len(req.Password) > MaxPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
 	}
@@ -63,7 +64,7 @@ func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 	if err := a.comparePassword(ctx, c, name, u, err == nil, sent); err != nil {
 		return nil, err
 	}
-	noteUser(c, &u.ID, name)
+	audit.NoteUser(c, &u.ID, name)
 	if !u.Active {
 		return nil, fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", name, name)
 	}
@@ -78,7 +79,7 @@ func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 // newSession creates a session, which is the object of the call's entry in the audit trail.
 func (a *API) newSession(ctx context.Context, c *rest.Call, u accounts.User, hash []byte, life time.Duration, at accounts.Place) error {
 	id, err := accounts.NewSessionAt(ctx, a.db.DB, u, hash, life, at)
-	if e := entryOf(c); e != nil && err == nil {
+	if e := audit.Of(c); e != nil && err == nil {
 		e.Object = strconv.FormatInt(id, 10)
 	}
 	return err
@@ -157,8 +158,7 @@ func (a *API) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, 
 	if err := accounts.EndSession(ctx, a.db.DB, c.Who().SessionID); err != nil {
 		return nil, err
 	}
-	a.auth.forget(c.Who().UserID)
-	a.bus.Publish(accounts.TopicAccess)
+	a.accountChanged(c.Who().UserID)
 	c.SetCookie(sessionCookie(c, "", -1))
 	return &v1.Empty{}, nil
 }
@@ -173,6 +173,5 @@ func (a *API) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeRespon
 
 func (a *API) oldMe(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.OldUser, error) {
 	u, err := accounts.UserByID(ctx, a.db.DB, c.Who().UserID)
-	old := oldUser(u)
-	return &old, err
+	return new(oldUser(u)), err
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -61,7 +62,7 @@ func (a *API) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobReques
 	if err != nil {
 		return nil, err
 	}
-	noteUser(c, nil, name)
+	audit.NoteUser(c, nil, name)
 	u, err := accounts.UserByName(ctx, a.db.DB, name)
 	if fault.Is(err, fault.NotFound) || err == nil && (!u.Service || !u.Active) {
 		return nil, fault.New(fault.Forbidden, "Nomad job %s signs in as the service account %s, which does not exist or is not active; an admin creates it with det user create %s --service-account", job.JobID, name, name)
@@ -69,7 +70,7 @@ func (a *API) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobReques
 	if err != nil {
 		return nil, err
 	}
-	noteUser(c, &u.ID, name)
+	audit.NoteUser(c, &u.ID, name)
 	life := min(time.Until(job.Until), maxJobSession)
 	if life <= 0 {
 		return nil, fault.New(fault.Unauthenticated, "the workload identity has expired")

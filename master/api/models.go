@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -237,6 +238,6 @@ func (a *API) moveModel(ctx context.Context, c *rest.Call, m store.Model, req *v
 }
 
 func (a *API) deleteModel(ctx context.Context, c *rest.Call, m store.Model, _ *v1.None) (*v1.None, error) {
-	noteDone(c, map[string]any{"name": m.Name})
+	audit.Note(c, map[string]any{"name": m.Name})
 	return &v1.None{}, a.db.DeleteModel(ctx, m.ID)
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
@@ -204,7 +205,7 @@ func (a *API) archiveProject(archived bool) func(context.Context, *rest.Call, st
 }
 
 func (a *API) deleteProject(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
-	noteDone(c, map[string]any{"name": p.Name})
+	audit.Note(c, map[string]any{"name": p.Name})
 	done, err := a.db.DeleteProject(ctx, p.ID)
 	return &v1.DeleteProjectResponse{Completed: done}, err
 }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/login"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -224,12 +224,12 @@ func (r *rechecker) record(ctx context.Context, c login.Check, verb v1.Verb, don
 		r.stored(c, err)
 		return
 	}
-	e := store.AuditEntry{UserID: &c.UserID, Username: c.Username, Credential: "provider " + r.cfg.Name, Verb: string(verb), Kind: string(v1.KindUser), Object: strconv.Itoa(c.UserID),
+	e := audit.Entry{UserID: &c.UserID, Username: c.Username, Credential: "provider " + r.cfg.Name, Verb: string(verb), Kind: string(v1.KindUser), Object: strconv.Itoa(c.UserID),
 		Names: names, Status: new(http.StatusOK)}
 	if verb != v1.Change {
 		e.Kind, e.Object = string(v1.KindSession), strconv.FormatInt(c.SessionID, 10)
 	}
-	_, err = r.a.db.BeginAudit(ctx, e)
+	_, err = audit.Begin(ctx, r.a.db.DB, e)
 	r.stored(c, err)
 }
 

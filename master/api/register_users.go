@@ -1,5 +1,7 @@
 package api
 
+import "github.com/detent-ml/detent/master/audit"
+
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
 	a.registerInfo()
@@ -7,7 +9,7 @@ func (a *API) registerUserRoutes() {
 	a.registerRoles()
 	a.registerUsers()
 	a.registerMaster()
-	a.registerAudit()
+	audit.Routes(a.router, a.db.DB)
 	a.registerSignIn()
 	a.registerSCIM()
 	a.registerSessions()

@@ -52,11 +52,6 @@ func wireRole(r auth.Role) v1.Role {
 	return w
 }
 
-func wireRolePtr(r auth.Role) *v1.Role {
-	w := wireRole(r)
-	return &w
-}
-
 func wireRoles(list []auth.Role) (out []v1.Role) {
 	for _, r := range list {
 		out = append(out, wireRole(r))
@@ -100,7 +95,7 @@ func withAssignments(list []accounts.Assignment) (out []v1.RoleWithAssignments) 
 		}
 		at := slices.IndexFunc(out, func(r v1.RoleWithAssignments) bool { return r.Role.RoleID == int(x.RoleID) })
 		if at < 0 {
-			at, out = len(out), append(out, v1.RoleWithAssignments{Role: wireRolePtr(role)})
+			at, out = len(out), append(out, v1.RoleWithAssignments{Role: new(wireRole(role))})
 		}
 		assigned := v1.RoleAssignment{Role: v1.Role{RoleID: int(role.ID), Name: role.Name},
 			ScopeWorkspaceID: x.WorkspaceID, ScopeCluster: x.WorkspaceID == nil}
@@ -156,7 +151,7 @@ func (a *API) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDR
 		}
 		found := withAssignments(list)
 		if len(found) == 0 {
-			found = []v1.RoleWithAssignments{{Role: wireRolePtr(role)}}
+			found = []v1.RoleWithAssignments{{Role: new(wireRole(role))}}
 		}
 		resp.Roles = append(resp.Roles, found[0])
 	}

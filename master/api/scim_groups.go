@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 )
@@ -129,7 +130,7 @@ func (a *API) createSCIMGroup(_ context.Context, c *rest.Call) error {
 	}
 	ctx, cancel := a.inTime()
 	defer cancel()
-	noteDone(c, map[string]any{"displayName": given.DisplayName, "externalId": given.ExternalID, "joined": given.Members})
+	audit.Note(c, map[string]any{"displayName": given.DisplayName, "externalId": given.ExternalID, "joined": given.Members})
 	g, err := scim.CreateGroup(ctx, a.db.DB, given.DisplayName, given.ExternalID, given.Members)
 	if err != nil {
 		return unique(err)
@@ -168,7 +169,7 @@ func (a *API) changeSCIMGroup(c *rest.Call, ops []protocol.Operation, p protocol
 	if p.DisplayName != nil {
 		what["displayName"] = *p.DisplayName
 	}
-	noteDone(c, what)
+	audit.Note(c, what)
 	g, err := scim.ChangeGroup(ctx, a.db.DB, a.db.Roles, id, scim.GroupChange{Name: p.DisplayName, ExternalID: p.ExternalID, Clear: p.Clear, Add: p.Add, Remove: p.Remove})
 	if err != nil {
 		return unique(err)

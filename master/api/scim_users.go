@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -177,7 +178,7 @@ func noteSCIMUser(c *rest.Call, u protocol.User, ops []protocol.Operation) {
 	if len(ops) > 0 {
 		what["operations"] = operationNames(ops)
 	}
-	noteDone(c, what)
+	audit.Note(c, what)
 }
 
 // operationNames names operations for the audit trail, without their values.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -154,7 +155,7 @@ func (a *API) providerSignOut(_ context.Context, c *rest.Call) error {
 		if err != nil {
 			return err
 		}
-		noteUser(c, &u.ID, u.Username)
+		audit.NoteUser(c, &u.ID, u.Username)
 		a.accountChanged(id)
 	}
 	return c.SendStatus(http.StatusOK)

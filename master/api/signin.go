@@ -16,6 +16,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/login"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
@@ -152,10 +153,7 @@ func (a *API) redirectToProvider(c *rest.Call, relay string) error {
 		return failedSignIn(c, err)
 	}
 	defer end()
-	if err := a.beginAt(ctx, c, a.cfg.SignIn.Start, c.Param("provider"), relay, key); err != nil {
-		return failedSignIn(c, err)
-	}
-	return nil
+	return failedSignIn(c, a.beginAt(ctx, c, a.cfg.SignIn.Start, c.Param("provider"), relay, key))
 }
 
 // beginAt sends a browser to a provider's page.
@@ -194,10 +192,7 @@ func (a *API) finishSignIn(_ context.Context, c *rest.Call) error {
 		setPending(c, "", -1)
 		err = a.completeSignIn(c, pending)
 	}
-	if err != nil {
-		return failedSignIn(c, err)
-	}
-	return nil
+	return failedSignIn(c, err)
 }
 
 // pendingOf reads the cookie of the sign-in that the provider answers.
@@ -275,7 +270,7 @@ func ownPath(path string) string {
 
 // signedInAs finds the user of an identity, and creates a session.
 func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (accounts.User, string, error) {
-	noteUser(c, nil, who.Username)
+	audit.NoteUser(c, nil, who.Username)
 	name, err := username(who.Username)
 	if err != nil {
 		return accounts.User{}, "", err
@@ -284,7 +279,7 @@ func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 	if err != nil {
 		return u, "", err
 	}
-	noteUser(c, &u.ID, u.Username)
+	audit.NoteUser(c, &u.ID, u.Username)
 	if !u.Active {
 		return u, "", fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", u.Username, u.Username)
 	}
@@ -293,7 +288,7 @@ func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 		return u, "", err
 	}
 	if len(joined)+len(left) > 0 {
-		noteDone(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
+		audit.Note(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
 	}
 	token, hash := auth.NewToken()
 	at := a.place(c)
@@ -375,7 +370,7 @@ func (a *API) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDevi
 	defer end()
 	who, cfg, err := a.cfg.SignIn.FinishDevice(ctx, req.Provider, req.DeviceCode)
 	if errors.Is(err, signin.ErrPending) {
-		c.Put(auditKey{}, nil) // without an entry, because nothing has happened yet
+		audit.Drop(c) // without an entry, because nothing has happened yet
 		return &v1.FinishDeviceSignInResponse{Pending: true, Slower: errors.Is(err, signin.ErrSlower)}, nil
 	}
 	if err != nil {
@@ -385,8 +380,7 @@ func (a *API) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDevi
 	if err != nil {
 		return nil, err
 	}
-	shown := wireUser(u)
-	return &v1.FinishDeviceSignInResponse{Token: token, User: &shown}, nil
+	return &v1.FinishDeviceSignInResponse{Token: token, User: new(wireUser(u))}, nil
 }
 
 // A signInPage is a page of a sign-in, without scripts.
@@ -416,12 +410,12 @@ func sendPage(c *rest.Call, status int, p signInPage) error {
 }
 
 // failedSignIn shows an error as a page to browsers, and returns it for the audit trail and
-// programs.
+// programs; nil stays nil.
 func failedSignIn(c *rest.Call, err error) error {
-	if !c.WantsPage() {
+	if err == nil || !c.WantsPage() {
 		return err
 	}
-	if e := entryOf(c); e != nil {
+	if e := audit.Of(c); e != nil {
 		e.Error = err.Error()
 	}
 	message := err.Error()

@@ -29,11 +29,8 @@ func (a *API) registerUsers() {
 }
 
 func wireUser(u accounts.User) v1.User {
-	modified := u.ModifiedAt
-	w := v1.User{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active,
-		Remote: u.Remote, ServiceAccount: u.Service, ModifiedAt: &modified, LastAuthAt: u.LastAuthAt}
-	w.AgentUserGroup = wireAgentUser(u.AgentUser)
-	return w
+	return v1.User{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active,
+		Remote: u.Remote, ServiceAccount: u.Service, ModifiedAt: &u.ModifiedAt, LastAuthAt: u.LastAuthAt, AgentUserGroup: wireAgentUser(u.AgentUser)}
 }
 
 // agentUser is the account on nodes that a user's tasks run as, as it is stored.
@@ -168,8 +165,7 @@ func (a *API) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequ
 	if err != nil {
 		return nil, err
 	}
-	w := wireUser(made)
-	return &v1.PostUserResponse{User: &w}, nil
+	return &v1.PostUserResponse{User: new(wireUser(made))}, nil
 }
 
 // checkService rejects what a service account cannot have.
@@ -195,7 +191,6 @@ func notOfService(of accounts.User, password, remote, admin bool) error {
 }
 
 func (a *API) patchUser(ctx context.Context, c *rest.Call, of accounts.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
-	id := of.ID
 	admin := auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser})
 	if !admin && (req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
 		return nil, fault.New(fault.Forbidden, onlyAdmins)
@@ -219,7 +214,7 @@ func (a *API) patchUser(ctx context.Context, c *rest.Call, of accounts.User, req
 		return nil, err
 	}
 	if req.Password != nil {
-		if err := a.mayReplacePassword(ctx, c, id, req); err != nil {
+		if err := a.mayReplacePassword(ctx, c, of.ID, req); err != nil {
 			return nil, err
 		}
 		hash, err := a.passwordHash(ctx, c, *req.Password, req.IsHashed)
@@ -228,7 +223,7 @@ func (a *API) patchUser(ctx context.Context, c *rest.Call, of accounts.User, req
 		}
 		ch.PasswordHash = &hash
 	}
-	u, err := a.changeUser(ctx, c, id, ch)
+	u, err := a.changeUser(ctx, c, of.ID, ch)
 	if err != nil {
 		return nil, err
 	}
@@ -246,15 +241,13 @@ func (a *API) changeUser(ctx context.Context, c *rest.Call, id int, ch accounts.
 	if err != nil {
 		return u, err
 	}
-	a.auth.forget(id)
-	a.bus.Publish(accounts.TopicAccess)
+	a.accountChanged(id)
 	return u, nil
 }
 
 // setPassword accepts a password as plain text in a JSON string, or a message like that
 // of PATCH.
 func (a *API) setPassword(ctx context.Context, c *rest.Call, of accounts.User) error {
-	id := of.ID
 	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
 		return err
@@ -272,14 +265,14 @@ func (a *API) setPassword(ctx context.Context, c *rest.Call, of accounts.User) e
 	if err := notOfService(of, true, false, false); err != nil {
 		return err
 	}
-	if err := a.mayReplacePassword(ctx, c, id, &req); err != nil {
+	if err := a.mayReplacePassword(ctx, c, of.ID, &req); err != nil {
 		return err
 	}
 	hash, err := a.passwordHash(ctx, c, *req.Password, req.IsHashed)
 	if err != nil {
 		return err
 	}
-	u, err := a.changeUser(ctx, c, id, accounts.UserChange{PasswordHash: &hash})
+	u, err := a.changeUser(ctx, c, of.ID, accounts.UserChange{PasswordHash: &hash})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -211,7 +212,7 @@ func (a *API) archiveWorkspace(archived bool) func(context.Context, *rest.Call, 
 }
 
 func (a *API) deleteWorkspace(ctx context.Context, c *rest.Call, w store.Workspace, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
-	noteDone(c, map[string]any{"name": w.Name})
+	audit.Note(c, map[string]any{"name": w.Name})
 	done, err := a.db.DeleteWorkspace(ctx, w.ID)
 	return &v1.DeleteWorkspaceResponse{Completed: done}, err
 }
