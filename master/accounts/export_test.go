@@ -4,7 +4,11 @@ package accounts
 const (
 	MaxSameAssignments  = maxSameAssignments
 	MaxUserSettingBytes = maxUserSettingBytes
+	StrangersPart       = strangersPart
 )
+
+// Strangers has a place for each look-up of a token that was not valid lately.
+func (x *Authenticator) Strangers() chan struct{} { return x.strangers }
 
 var (
 	SameMemberships = sameMemberships

@@ -165,7 +165,7 @@ type API struct {
 	discovery       Discovery
 	log             *slog.Logger
 	router          *rest.Router
-	auth            *authenticator
+	auth            *accounts.Authenticator
 	limits          *limits
 	trail           *audit.Trail
 	scraped         scrape
@@ -198,10 +198,10 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), trail: audit.New(ctx, db.DB, log, audit.Limits{}), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
-		heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
+		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
 	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
@@ -219,7 +219,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 func (a *API) restConfig() rest.Config {
 	return rest.Config{Log: a.log, Version: a.cfg.DetentVersion, Compatible: a.cfg.Version, PublicURL: a.cfg.PublicURL, Pages: a.cfg.Pages, NonPages: nonPagePrefixes,
 		Receiving: a.cfg.Receiving, Hosts: a.cfg.Hosts, AnyHost: a.anyHost, TrustedProxies: a.cfg.TrustedProxies, MaxConnections: a.cfg.MaxConnections,
-		Identify: a.auth.byToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
+		Identify: a.auth.ByToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
 		Poller: poller, Work: inName, LimitReads: database.LimitReads,
 		NewFiles:    func(room *spool.Reservation) (rest.Files, error) { return launch.NewCode(room) },
 		FilesOnDisk: launch.MaxCodeOnDisk, Trail: a.trail}

@@ -145,7 +145,7 @@ func (a *API) updateGroup(ctx context.Context, c *rest.Call, g accounts.Group, r
 	if err := accounts.ChangeGroup(ctx, a.db.DB, a.db.Roles, g.ID, req.Name, req.AddUsers, req.RemoveUsers); err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	d, err := a.groupDetails(ctx, g.ID)
 	return &v1.UpdateGroupResponse{Group: d}, err
 }
@@ -155,7 +155,7 @@ func (a *API) deleteGroup(ctx context.Context, c *rest.Call, g accounts.Group, _
 	if err := accounts.DeleteGroup(ctx, a.db.DB, a.db.Roles, g.ID); err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	return &v1.Empty{}, nil
 }
 
@@ -168,6 +168,6 @@ func (a *API) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMult
 	if err := accounts.ChangeMemberships(ctx, a.db.DB, a.db.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	return &v1.Empty{}, nil
 }

@@ -158,7 +158,7 @@ func (a *API) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, 
 	if err := accounts.EndSession(ctx, a.db.DB, c.Who().SessionID); err != nil {
 		return nil, err
 	}
-	a.accountChanged(c.Who().UserID)
+	a.auth.AccountChanged(c.Who().UserID)
 	c.SetCookie(sessionCookie(c, "", -1))
 	return &v1.Empty{}, nil
 }

@@ -76,7 +76,7 @@ func (a *API) proxyCaller(c *rest.Call) proxy.Caller {
 	}
 	ctx, cancel := c.Within()
 	defer cancel()
-	who, err := a.auth.byToken(ctx, s)
+	who, err := a.auth.ByToken(ctx, s)
 	if err == nil && who.Within != "" {
 		who, err = auth.Who{}, fault.New(fault.Forbidden, "a task's session may not open tasks; sign in as a user with det user login")
 	}

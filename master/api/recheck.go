@@ -197,7 +197,7 @@ func (r *rechecker) apply(ctx context.Context, c login.Check, who signin.Identit
 		}
 	}
 	if len(done) > 0 {
-		r.a.accountChanged(c.UserID)
+		r.a.auth.AccountChanged(c.UserID)
 		r.record(ctx, c, v1.Change, done)
 	}
 	if err == nil {
@@ -212,7 +212,7 @@ func (r *rechecker) end(ctx context.Context, c login.Check) {
 		r.warn(c, "could not end a session that an identity provider has ended; the master asks again", err)
 		return
 	}
-	r.a.accountChanged(c.UserID)
+	r.a.auth.AccountChanged(c.UserID)
 	r.a.log.Info("a session has ended, because the identity provider has ended the sign-in", "provider", r.cfg.Name, "username", c.Username, "session", c.SessionID)
 	r.record(ctx, c, "logout", map[string]any{})
 }

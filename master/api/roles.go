@@ -34,13 +34,6 @@ func (a *API) registerRoles() {
 	rest.Serve(a.router, v1.PreviewAccess, a.previewAccess)
 }
 
-// rolesChanged makes changed roles effective: immediately on this master, and on other masters when
-// their cached callers expire (whoTTL).
-func (a *API) rolesChanged() {
-	a.auth.forgetAll()
-	a.bus.Publish(accounts.TopicAccess)
-}
-
 const permissionPrefix = "PERMISSION_TYPE_"
 
 func wireRole(r auth.Role) v1.Role {
@@ -202,7 +195,7 @@ func (a *API) assignRoles(ctx context.Context, c *rest.Call, req *v1.AssignRoles
 		return nil, err
 	}
 	if changed {
-		a.rolesChanged()
+		a.auth.RolesChanged()
 	}
 	return &v1.Empty{}, nil
 }
@@ -215,7 +208,7 @@ func (a *API) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssig
 	if err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	return &v1.Empty{}, nil
 }
 

@@ -135,7 +135,7 @@ func (a *API) createSCIMGroup(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return unique(err)
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	return a.sendSCIMGroup(ctx, c, http.StatusCreated, g)
 }
 
@@ -174,7 +174,7 @@ func (a *API) changeSCIMGroup(c *rest.Call, ops []protocol.Operation, p protocol
 	if err != nil {
 		return unique(err)
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	return a.sendSCIMGroup(ctx, c, http.StatusOK, g)
 }
 
@@ -187,6 +187,6 @@ func (a *API) deleteSCIMGroup(_ context.Context, c *rest.Call) error {
 	if err := scim.DeleteGroup(ctx, a.db.DB, a.db.Roles, id); err != nil {
 		return err
 	}
-	a.rolesChanged()
+	a.auth.RolesChanged()
 	return c.SendStatus(http.StatusNoContent)
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/audit"
@@ -197,12 +196,6 @@ func unique(err error) error {
 	return err
 }
 
-// accountChanged applies a change of an account at once to sessions and streams.
-func (a *API) accountChanged(id int) {
-	a.auth.forget(id)
-	a.bus.Publish(accounts.TopicAccess)
-}
-
 func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
 	u, err := bodySCIM(c, protocol.ParseUser)
 	if err != nil {
@@ -219,7 +212,7 @@ func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return unique(err)
 	}
-	a.accountChanged(made.ID)
+	a.auth.AccountChanged(made.ID)
 	return a.sendSCIMUser(ctx, c, http.StatusCreated, made)
 }
 
@@ -248,7 +241,7 @@ func (a *API) changeSCIMUser(c *rest.Call, ops []protocol.Operation, change func
 	if err != nil {
 		return unique(err)
 	}
-	a.accountChanged(id)
+	a.auth.AccountChanged(id)
 	return a.sendSCIMUser(ctx, c, http.StatusOK, u)
 }
 
@@ -282,7 +275,7 @@ func (a *API) deleteSCIMUser(_ context.Context, c *rest.Call) error {
 	if err := scim.DeleteUser(ctx, a.db.DB, a.db.Roles, id); err != nil {
 		return err
 	}
-	a.accountChanged(id)
-	a.rolesChanged()
+	a.auth.AccountChanged(id)
+	a.auth.RolesChanged()
 	return c.SendStatus(http.StatusNoContent)
 }

@@ -120,7 +120,7 @@ func (a *API) endSession(ctx context.Context, c *rest.Call, s accounts.Session, 
 	if err := accounts.EndSession(ctx, a.db.DB, int64(s.ID)); err != nil {
 		return nil, err
 	}
-	a.accountChanged(s.UserID)
+	a.auth.AccountChanged(s.UserID)
 	return &v1.Empty{}, nil
 }
 
@@ -156,7 +156,7 @@ func (a *API) providerSignOut(_ context.Context, c *rest.Call) error {
 			return err
 		}
 		audit.NoteUser(c, &u.ID, u.Username)
-		a.accountChanged(id)
+		a.auth.AccountChanged(id)
 	}
 	return c.SendStatus(http.StatusOK)
 }

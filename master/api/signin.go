@@ -305,7 +305,7 @@ func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 	if err := login.SignedIn(ctx, a.db.DB, who.Issuer, who.Subject, knownOf(who, cfg), cfg.Recheck); err != nil {
 		return u, "", err
 	}
-	a.auth.forget(u.ID) // the provider may have changed the admin mark
+	a.auth.Forget(u.ID) // the provider may have changed the admin mark
 	return u, token, nil
 }
 
@@ -334,7 +334,7 @@ func (a *API) syncGroups(ctx context.Context, userID int, username string, who s
 		a.log.Warn("an identity provider sent names that groups of this cluster cannot have", "provider", cfg.Name, "username", username, "names", unusable)
 	}
 	if len(joined)+len(left) > 0 {
-		a.rolesChanged()
+		a.auth.RolesChanged()
 	}
 	return joined, left, nil
 }

@@ -241,7 +241,7 @@ func (a *API) changeUser(ctx context.Context, c *rest.Call, id int, ch accounts.
 	if err != nil {
 		return u, err
 	}
-	a.accountChanged(id)
+	a.auth.AccountChanged(id)
 	return u, nil
 }
 

@@ -157,7 +157,7 @@ func (a *API) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWor
 		return nil, err
 	}
 	if a.db.Roles { // who creates a workspace is its WorkspaceAdmin
-		a.auth.forget(c.Who().UserID)
+		a.auth.Forget(c.Who().UserID)
 	}
 	wire, err := a.workspaceWire(ctx, c, w)
 	return &v1.PostWorkspaceResponse{Workspace: wire}, err
