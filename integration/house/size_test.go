@@ -35,18 +35,18 @@ const totalBudget = 126_450
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     13_550,
+		"master/api":     12_100,
 		"master/expconf": 6_330,
 		"master/store":   9_010,
 	}
 	filesAbove = map[string]int{
-		"master/api":     115,
+		"master/api":     104,
 		"master/expconf": 46,
 		"master/store":   81,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      618,
+		"master/api.API":      515,
 		"master/store.DB":     416,
 		"nomad/local.Cluster": 125,
 	}

@@ -108,7 +108,7 @@ func (x *Authenticator) AccountChanged(userID int) {
 	x.bus.Publish(TopicAccess)
 }
 
-// Forget removes the cached sessions of a user, who has got rights and lost none.
+// Forget removes the cached sessions of a user on this master, for a change that ends no stream.
 func (x *Authenticator) Forget(userID int) {
 	x.Known.Forget(func(_ [32]byte, who auth.Who) bool { return who.UserID == userID })
 }

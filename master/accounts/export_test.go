@@ -5,6 +5,7 @@ const (
 	MaxSameAssignments  = maxSameAssignments
 	MaxUserSettingBytes = maxUserSettingBytes
 	StrangersPart       = strangersPart
+	DummyHash           = dummyHash
 )
 
 // Strangers has a place for each look-up of a token that was not valid lately.
@@ -13,4 +14,5 @@ func (x *Authenticator) Strangers() chan struct{} { return x.strangers }
 var (
 	SameMemberships = sameMemberships
 	UserSorts       = userSorts
+	AgentOf         = agentOf
 )

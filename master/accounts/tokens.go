@@ -155,7 +155,7 @@ func (d Deps) changeToken(ctx context.Context, c *rest.Call, t Token, req *v1.Pa
 		return nil, err
 	}
 	if revoke {
-		d.Changed(t.UserID)
+		d.Callers.AccountChanged(t.UserID)
 	}
 	return &v1.PatchAccessTokenResponse{TokenInfo: new(wireToken(t))}, nil
 }

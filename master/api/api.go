@@ -77,9 +77,9 @@ type Config struct {
 	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        accounts.TokenLimits
-	SignIn        *signin.Providers // identity providers; nil: none
-	JobSignIn     *JobSignIn        // Nomad jobs that may sign in; nil: none
-	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
+	SignIn        *signin.Providers   // identity providers; nil: none
+	JobSignIn     *accounts.JobSignIn // Nomad jobs that may sign in; nil: none
+	SCIM          *SCIMSecrets        // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// Site has the settings of the installation for all tasks. The API adds the URLs of the files that it serves to tasks.
@@ -169,9 +169,8 @@ type API struct {
 	limits          *limits
 	trail           *audit.Trail
 	scraped         scrape
-	signIns         chan struct{} // one for each call to an identity provider
+	signIns         *accounts.SignIns
 	scimCalls       *scimCalls
-	logins          *logins
 	notice          *notice
 	forwarders      *forwarders
 	artifacts       artifacts
@@ -198,8 +197,8 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
-		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), signIns: accounts.NewSignIns(db.DB), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
+		notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())

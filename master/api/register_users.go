@@ -5,14 +5,12 @@ import "github.com/detent-ml/detent/master/audit"
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
 	a.registerInfo()
-	a.registerLogin()
-	a.registerRoles()
-	a.registerUsers()
+	a.registerAccounts()
+	a.registerActivity()
 	a.registerMaster()
 	audit.Routes(a.router, a.db.DB)
 	a.registerSignIn()
 	a.registerSCIM()
-	a.registerSessions()
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()
@@ -21,7 +19,6 @@ func (a *API) registerUserRoutes() {
 	a.registerUsage()
 	a.registerConfigPolicies()
 	a.registerQuotas()
-	a.registerAccounts()
 	a.registerSecrets()
 	a.registerModels()
 	a.registerModelVersions()
@@ -50,6 +47,5 @@ func (a *API) registerUserRoutes() {
 	a.registerTerminal()
 	a.registerMeasurements()
 	a.registerProfiles()
-	a.registerOldUsers()
 	a.registerDocs()
 }

@@ -21,7 +21,7 @@ const serviceSCIM = "scim"
 const (
 	maxSCIMCalls     = 8 // at once
 	maxSCIMPerMinute = 6000
-	maxSCIMWrong     = 30 // wrong secrets of an address in LoginWindow
+	maxSCIMWrong     = 30 // wrong secrets of an address in accounts.LoginWindow
 	scimWait         = 5 * time.Second
 )
 
@@ -109,7 +109,7 @@ func (a *API) wrongSCIMSecret(c *rest.Call) error {
 	ctx, cancel := c.Within()
 	defer cancel()
 	key := "scim " + c.Address()
-	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, LoginWindow)
+	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, accounts.LoginWindow)
 	if err != nil {
 		return err
 	}

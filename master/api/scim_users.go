@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/audit"
@@ -160,7 +161,7 @@ func (a *API) scimUser(_ context.Context, c *rest.Call) error {
 
 // wanted returns the state of an account that a client requests.
 func wanted(u protocol.User, active bool) (scim.Change, error) {
-	name, err := username(u.UserName)
+	name, err := accounts.CheckUsername(u.UserName)
 	if err != nil {
 		return scim.Change{}, protocol.Typed(protocol.InvalidValue, err)
 	}

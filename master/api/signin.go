@@ -27,11 +27,10 @@ import (
 )
 
 const (
-	maxSignIns           = 16 // calls to identity providers at once
-	maxSignInsPerAddress = 120
-	maxPollsPerAddress   = 600 // of device codes
-	signInTime           = 10 * time.Minute
-	maxSignInValue       = 4096
+	maxPollsPerAddress    = 600  // of device codes
+	maxSignOutsPerAddress = 1200 // a provider signs all its users out from one address
+	signInTime            = 10 * time.Minute
+	maxSignInValue        = 4096
 	// cliRelay is the relay state of det auth login. Such a sign-in ends at cliAddress, where
 	// det listens, with the token: both are Determined's.
 	cliRelay   = "cli"
@@ -48,6 +47,7 @@ func (a *API) registerSignIn() {
 	rest.Raw(a.router, v1.StartSignInWith, a.startSignIn)
 	rest.Raw(a.router, v1.ConfirmSignInWith, a.confirmSignIn)
 	rest.Raw(a.router, v1.FinishSignIn, a.finishSignIn)
+	rest.Raw(a.router, v1.ProviderSignOut, a.providerSignOut)
 	rest.Serve(a.router, v1.StartDeviceSignIn, a.startDevice)
 	rest.Serve(a.router, v1.FinishDeviceSignIn, a.finishDevice)
 }
@@ -99,25 +99,7 @@ func (a *API) provider(ctx context.Context, c *rest.Call, key string, most int) 
 	if a.cfg.SignIn == nil {
 		return nil, fault.New(fault.NotFound, "no identity provider is configured; sign in with det user login")
 	}
-	return a.limitSignIns(ctx, c, key, most)
-}
-
-// limitSignIns limits the calls to other services that anonymous callers can cause.
-func (a *API) limitSignIns(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
-	key += " " + c.Address()
-	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, LoginWindow)
-	if err != nil {
-		return nil, err
-	}
-	if t := tallies[key]; t.Tries > most {
-		return nil, fault.New(fault.TooMany, "too many sign-ins from your address; try again in %d seconds", max(0, int(t.Wait))+1)
-	}
-	select {
-	case a.signIns <- struct{}{}:
-		return func() { <-a.signIns }, nil
-	default:
-		return nil, fault.New(fault.Unavailable, "too many sign-ins at the moment; try again")
-	}
+	return a.signIns.Begin(ctx, c, key, most)
 }
 
 // startSignIn sends a browser to the provider. A sign-in of a program, which ends with the token
@@ -148,7 +130,7 @@ func (a *API) redirectToProvider(c *rest.Call, relay string) error {
 	if err != nil {
 		return failedSignIn(c, err)
 	}
-	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	end, err := a.provider(ctx, c, "oidc", accounts.MaxSignInsPerAddress)
 	if err != nil {
 		return failedSignIn(c, err)
 	}
@@ -209,7 +191,7 @@ func (a *API) pendingOf(c *rest.Call) (p pendingSignIn, err error) {
 func (a *API) completeSignIn(c *rest.Call, p pendingSignIn) error {
 	ctx, cancel := c.Within()
 	defer cancel()
-	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	end, err := a.provider(ctx, c, "oidc", accounts.MaxSignInsPerAddress)
 	if err != nil {
 		return err
 	}
@@ -239,7 +221,7 @@ func (a *API) completeSignIn(c *rest.Call, p pendingSignIn) error {
 		}
 		return c.Redirect(to, http.StatusSeeOther)
 	}
-	c.SetCookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
+	c.SetCookie(accounts.SessionCookie(c, token, int(cfg.SessionLife.Seconds())))
 	// A redirect would continue the provider's navigation, to which browsers do not add the
 	// session's cookie; a page of our own begins a new one.
 	return sendPage(c, http.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: proxy.AskFirst(ownPath(p.Relay))})
@@ -271,7 +253,7 @@ func ownPath(path string) string {
 // signedInAs finds the user of an identity, and creates a session.
 func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (accounts.User, string, error) {
 	audit.NoteUser(c, nil, who.Username)
-	name, err := username(who.Username)
+	name, err := accounts.CheckUsername(who.Username)
 	if err != nil {
 		return accounts.User{}, "", err
 	}
@@ -291,11 +273,11 @@ func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 		audit.Note(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
 	}
 	token, hash := auth.NewToken()
-	at := a.place(c)
+	at := accounts.PlaceOf(c)
 	at.Issuer, at.SID = who.Issuer, who.SID
 	at.Provider, at.Tokens = cfg.Name, a.tokensFor(who, cfg, hash)
 	life := who.Grant.Life(cfg.SessionLife, time.Now())
-	if err := a.newSession(ctx, c, u, hash, life, at); err != nil {
+	if err := accounts.BeginSession(ctx, c, a.db.DB, u, hash, life, at); err != nil {
 		return u, "", err
 	}
 	if life < cfg.SessionLife {
@@ -343,7 +325,7 @@ func (a *API) startDevice(ctx context.Context, c *rest.Call, req *v1.StartDevice
 	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
-	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	end, err := a.provider(ctx, c, "oidc", accounts.MaxSignInsPerAddress)
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +362,7 @@ func (a *API) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDevi
 	if err != nil {
 		return nil, err
 	}
-	return &v1.FinishDeviceSignInResponse{Token: token, User: new(wireUser(u))}, nil
+	return &v1.FinishDeviceSignInResponse{Token: token, User: new(accounts.WireUser(u))}, nil
 }
 
 // A signInPage is a page of a sign-in, without scripts.
@@ -424,4 +406,41 @@ func failedSignIn(c *rest.Call, err error) error {
 	}
 	status, _ := rest.StatusOf(err)
 	return sendPage(c, status, signInPage{Title: "You are not signed in", Text: strings.ToUpper(message[:1]) + message[1:]})
+}
+
+// providerSignOut ends the sessions of a user who has signed out at the provider.
+func (a *API) providerSignOut(_ context.Context, c *rest.Call) error {
+	c.Set("Cache-Control", "no-store")
+	body, err := c.ReadBody(v1.PublicBody)
+	if err != nil {
+		return err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(form["logout_token"]) != 1 {
+		return fault.New(fault.Invalid, "logout_token: expected one, in a form")
+	}
+	ctx, cancel := c.Within()
+	defer cancel()
+	end, err := a.provider(ctx, c, "sign-out", maxSignOutsPerAddress)
+	if err != nil {
+		return err
+	}
+	defer end()
+	l, err := a.cfg.SignIn.Logout(ctx, form.Get("logout_token"), time.Now())
+	if err != nil {
+		return err
+	}
+	users, err := accounts.EndSessionsOf(ctx, a.db.DB, accounts.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: signin.LogoutRepeats})
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		u, err := accounts.UserByID(ctx, a.db.DB, id)
+		if err != nil {
+			return err
+		}
+		audit.NoteUser(c, &u.ID, u.Username)
+		a.auth.AccountChanged(id)
+	}
+	return c.SendStatus(http.StatusOK)
 }

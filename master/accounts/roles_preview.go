@@ -1,9 +1,8 @@
-package api
+package accounts
 
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -11,8 +10,8 @@ import (
 
 // previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
 // of basic mode as ClusterAdmins, because they become that at the switch.
-func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
-	users, _, err := accounts.Users(ctx, a.db.DB, accounts.UserFilter{})
+func (d Deps) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
+	users, _, err := Users(ctx, d.DB, UserFilter{})
 	if err != nil {
 		return nil, err
 	}
@@ -24,23 +23,23 @@ func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	for i, u := range users {
 		ids[i] = u.ID
 	}
-	grants, err := accounts.GrantsOf(ctx, a.db.DB, ids)
+	grants, err := GrantsOf(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err
 	}
-	owned, err := a.db.OwnedExperiments(ctx)
+	owned, err := d.Owned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	workspaces, err := a.db.WorkspaceIDs(ctx)
+	workspaces, err := d.Workspaces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	byOwner := map[int][]accounts.Owned{}
+	byOwner := map[int][]Owned{}
 	for _, o := range owned {
 		byOwner[o.OwnerID] = append(byOwner[o.OwnerID], o)
 	}
-	resp := &v1.AccessPreviewResponse{InUse: bool(a.db.Roles), Workspaces: len(workspaces), Pagination: p}
+	resp := &v1.AccessPreviewResponse{InUse: bool(d.Roles), Workspaces: len(workspaces), Pagination: p}
 	for _, u := range users {
 		g := grants[u.ID]
 		if !resp.InUse && u.Admin && u.Active {
@@ -51,7 +50,7 @@ func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	return resp, nil
 }
 
-func previewOf(u accounts.User, g auth.Grants, workspaces []int, owned []accounts.Owned) v1.AccessPreview {
+func previewOf(u User, g auth.Grants, workspaces []int, owned []Owned) v1.AccessPreview {
 	who := auth.Who{UserID: u.ID, Grants: &g}
 	out := v1.AccessPreview{UserID: u.ID, Username: u.Username, Active: u.Active, ClusterAdmin: who.IsAdmin()}
 	for _, w := range workspaces {
