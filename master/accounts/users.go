@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -169,11 +170,7 @@ func (d Deps) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequ
 			return nil, err
 		}
 	} else if !u.Remote { // a remote user signs in elsewhere and has no password here
-		password := ""
-		if req.Password != nil {
-			password = *req.Password
-		}
-		if u.PasswordHash, err = d.passwordHash(ctx, c, password, req.IsHashed); err != nil {
+		if u.PasswordHash, err = d.passwordHash(ctx, c, optional.Value(req.Password), req.IsHashed); err != nil {
 			return nil, err
 		}
 	}

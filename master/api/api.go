@@ -169,7 +169,6 @@ type API struct {
 	limits          *limits
 	trail           *audit.Trail
 	scraped         scrape
-	signIns         *accounts.SignIns
 	scimCalls       *scimCalls
 	notice          *notice
 	forwarders      *forwarders
@@ -197,7 +196,7 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), signIns: accounts.NewSignIns(db.DB), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
 		notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
@@ -206,7 +205,6 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
-	a.recheckUsers(ctx)
 	a.registerTaskRoutes()
 	a.registerUserRoutes() // in any order (rest/route_order.go)
 	a.mountProxy()

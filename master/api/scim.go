@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	maxSCIMPage   = 500
-	usualSCIMPage = 100
-	scimPath      = "/scim/v2"
-	maxSCIMShown  = 20 // operations of a patch that the audit trail names
+	maxSCIMPage       = 500
+	usualSCIMPage     = 100
+	scimPath          = "/scim/v2"
+	maxSCIMAttributes = 4096 // bytes of the names of attributes
+	maxSCIMShown      = 20   // operations of a patch that the audit trail names
 )
 
 func (a *API) registerSCIM() {
@@ -143,7 +144,7 @@ func scimNumberOf(c *rest.Call, name string, usual int) (int, error) {
 // for none.
 func requestedAttributes(c *rest.Call, param string) map[string]bool {
 	text, _ := c.Query(param)
-	if text == "" || len(text) > maxSignInValue {
+	if text == "" || len(text) > maxSCIMAttributes {
 		return nil
 	}
 	names := map[string]bool{}
