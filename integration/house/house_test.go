@@ -117,7 +117,7 @@ var rooms = []room{
 	{"master/audit", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", wire}, []string{"master/accounts", "master/accounts/login", "master/accounts/scim", "master/api", "master/control", "master/server"}},
 	{"master/accounts", []string{"master/audit", "master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim"}},
 	{"master/accounts/login", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/headers", "master/memory", "master/rest", "master/signin", "master/sleep", wire}, []string{"master/api"}},
-	{"master/accounts/scim", []string{"master/accounts", "master/database"}, []string{"master/api"}},
+	{"master/accounts/scim", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server"}},
 	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
 	{"master/metrics", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store"}},
 	{"master/logs", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/control", "master/server", "master/server/servertest", "master/store"}},

@@ -35,19 +35,19 @@ const totalBudget = 126_450
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     12_100,
+		"master/api":     10_741,
 		"master/expconf": 6_330,
-		"master/store":   9_010,
+		"master/store":   8_897,
 	}
 	filesAbove = map[string]int{
-		"master/api":     104,
+		"master/api":     98,
 		"master/expconf": 46,
-		"master/store":   81,
+		"master/store":   80,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      515,
-		"master/store.DB":     416,
+		"master/api.API":      468,
+		"master/store.DB":     381,
 		"nomad/local.Cluster": 125,
 	}
 )

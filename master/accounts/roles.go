@@ -114,13 +114,7 @@ func (d Deps) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDR
 		if !ok {
 			return nil, noRole(id)
 		}
-		var list []Assignment
-		for _, x := range all {
-			if x.RoleID == role.ID && seesAssignment(c, x) {
-				list = append(list, x)
-			}
-		}
-		found := withAssignments(list)
+		found := withAssignments(slices.DeleteFunc(slices.Clone(all), func(x Assignment) bool { return x.RoleID != role.ID || !seesAssignment(c, x) }))
 		if len(found) == 0 {
 			found = []v1.RoleWithAssignments{{Role: new(wireRole(role))}}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/login"
+	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
 )
@@ -21,5 +22,6 @@ func (a *API) registerAccounts() {
 	providers := login.Deps{DB: a.db.DB, Log: a.log, Roles: a.db.Roles, Callers: a.auth, SignIns: signIns, Providers: a.cfg.SignIn,
 		ClusterName: a.cfg.ClusterName, AskFirst: proxy.AskFirst}
 	login.Routes(a.router, providers)
+	scim.Routes(a.router, scim.Deps{DB: a.db.DB, Roles: a.db.Roles, Callers: a.auth, Secrets: a.cfg.SCIM, PublicURL: a.cfg.PublicURL})
 	login.Recheck(a.stopping, providers, &a.rechecks)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
@@ -79,7 +80,7 @@ type Config struct {
 	Tokens        accounts.TokenLimits
 	SignIn        *signin.Providers   // identity providers; nil: none
 	JobSignIn     *accounts.JobSignIn // Nomad jobs that may sign in; nil: none
-	SCIM          *SCIMSecrets        // of SCIM clients; nil: no SCIM
+	SCIM          *scim.Secrets       // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// Site has the settings of the installation for all tasks. The API adds the URLs of the files that it serves to tasks.
@@ -169,7 +170,6 @@ type API struct {
 	limits          *limits
 	trail           *audit.Trail
 	scraped         scrape
-	scimCalls       *scimCalls
 	notice          *notice
 	forwarders      *forwarders
 	artifacts       artifacts
@@ -196,13 +196,11 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
 		notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
-	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
-	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
 	a.registerTaskRoutes()

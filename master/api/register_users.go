@@ -9,7 +9,6 @@ func (a *API) registerUserRoutes() {
 	a.registerActivity()
 	a.registerMaster()
 	audit.Routes(a.router, a.db.DB)
-	a.registerSCIM()
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()
