@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/scim"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
@@ -77,9 +79,9 @@ type Config struct {
 	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        accounts.TokenLimits
-	SignIn        *signin.Providers // identity providers; nil: none
-	JobSignIn     *JobSignIn        // Nomad jobs that may sign in; nil: none
-	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
+	SignIn        *signin.Providers   // identity providers; nil: none
+	JobSignIn     *accounts.JobSignIn // Nomad jobs that may sign in; nil: none
+	SCIM          *scim.Secrets       // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// Site has the settings of the installation for all tasks. The API adds the URLs of the files that it serves to tasks.
@@ -141,13 +143,10 @@ type API struct {
 	discovery       Discovery
 	log             *slog.Logger
 	router          *rest.Router
-	auth            *authenticator
+	auth            *accounts.Authenticator
 	limits          *limits
-	trail           *trail
+	trail           *audit.Trail
 	scraped         scrape
-	signIns         chan struct{} // one for each call to an identity provider
-	scimCalls       *scimCalls
-	logins          *logins
 	notice          *notice
 	forwarders      *forwarders
 	artifacts       artifacts
@@ -174,18 +173,16 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), trail: newTrail(ctx, db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
-		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
+		notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
-		heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
+		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
-	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
-	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
-	a.recheckUsers(ctx)
-	a.register()
+	a.registerTaskRoutes()
+	a.registerUserRoutes() // in any order (rest/route_order.go)
 	a.mountProxy()
 	a.router.Mount()
 	return a
@@ -195,7 +192,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 func (a *API) restConfig() rest.Config {
 	return rest.Config{Log: a.log, Version: a.cfg.DetentVersion, Compatible: a.cfg.Version, PublicURL: a.cfg.PublicURL, Pages: a.cfg.Pages, NonPages: nonPagePrefixes,
 		Receiving: a.cfg.Receiving, Hosts: a.cfg.Hosts, AnyHost: a.anyHost, TrustedProxies: a.cfg.TrustedProxies, MaxConnections: a.cfg.MaxConnections,
-		Identify: a.auth.byToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
+		Identify: a.auth.ByToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
 		Poller: poller, Work: inName, LimitReads: database.LimitReads,
 		NewFiles:    func(room *spool.Reservation) (rest.Files, error) { return launch.NewCode(room) },
 		FilesOnDisk: launch.MaxCodeOnDisk, Trail: a.trail}

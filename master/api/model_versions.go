@@ -129,7 +129,7 @@ func checkVersionName(name *string) error {
 	if name == nil || *name == "" {
 		return nil
 	}
-	return checkName("name", *name, names.MaxText)
+	return names.Check("name", *name, names.MaxText)
 }
 
 func (a *API) patchModelVersion(ctx context.Context, c *rest.Call, v modelVersion, req *v1.PatchModelVersion) (*v1.PatchModelVersionResponse, error) {

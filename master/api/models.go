@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -81,7 +82,7 @@ func checkModelName(name string) error {
 	case onlyDigits(name):
 		return fault.New(fault.Invalid, "name: model names cannot be only numbers: %q would be read as the number of a model", fault.Clip(name))
 	}
-	return checkName("name", name, names.MaxUnique)
+	return names.Check("name", name, names.MaxUnique)
 }
 
 func onlyDigits(s string) bool {
@@ -91,11 +92,11 @@ func onlyDigits(s string) bool {
 // checkTexts refuses texts, by the names of their fields, and metadata that are too long.
 func checkTexts(metadata v1.Struct, texts map[string]string) error {
 	for field, text := range texts {
-		if err := checkText(field, text); err != nil {
+		if err := names.CheckText(field, text); err != nil {
 			return err
 		}
 	}
-	return checkText("metadata", string(metadata))
+	return names.CheckText("metadata", string(metadata))
 }
 
 // modelWorkspace is the workspace that a request names by its number or, without one, by its
@@ -166,7 +167,7 @@ func checkModelLabels(labels []string) ([]string, error) {
 		}
 		seen[l] = true
 	}
-	return out, checkLabels(out)
+	return out, names.CheckLabels(out)
 }
 
 func (a *API) patchModel(ctx context.Context, c *rest.Call, m store.Model, req *v1.PatchModel) (*v1.PatchModelResponse, error) {
@@ -237,6 +238,6 @@ func (a *API) moveModel(ctx context.Context, c *rest.Call, m store.Model, req *v
 }
 
 func (a *API) deleteModel(ctx context.Context, c *rest.Call, m store.Model, _ *v1.None) (*v1.None, error) {
-	noteDone(c, map[string]any{"name": m.Name})
+	audit.Note(c, map[string]any{"name": m.Name})
 	return &v1.None{}, a.db.DeleteModel(ctx, m.ID)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -415,18 +414,4 @@ func (a *API) heldVersion(ctx context.Context, c *rest.Call) (v modelVersion, er
 	owner := owners[v.UUID]
 	v.held = &owner
 	return v, err
-}
-
-func ofUser(u accounts.User) auth.Object { return auth.Object{Kind: v1.KindUser, OwnerID: u.ID} }
-
-func (a *API) onUser(refusal string) rest.Object[accounts.User] {
-	o := rest.On("id", func(ctx context.Context, id int) (accounts.User, error) { return accounts.UserByID(ctx, a.db.DB, id) }, ofUser)
-	o.Refusal = func(*rest.Call, auth.Verb, accounts.User) error { return fault.New(fault.Forbidden, "%s", refusal) }
-	return o
-}
-
-func (a *API) onUserByName() rest.Object[accounts.User] {
-	return rest.Object[accounts.User]{Of: ofUser, Load: func(ctx context.Context, c *rest.Call) (accounts.User, error) {
-		return accounts.UserByName(ctx, a.db.DB, strings.ToLower(c.Param("name")))
-	}}
 }

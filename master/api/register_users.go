@@ -1,16 +1,14 @@
 package api
 
+import "github.com/detent-ml/detent/master/audit"
+
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
 	a.registerInfo()
-	a.registerLogin()
-	a.registerRoles()
-	a.registerUsers()
+	a.registerAccounts()
+	a.registerActivity()
 	a.registerMaster()
-	a.registerAudit()
-	a.registerSignIn()
-	a.registerSCIM()
-	a.registerSessions()
+	audit.Routes(a.router, a.db.DB)
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()
@@ -19,7 +17,6 @@ func (a *API) registerUserRoutes() {
 	a.registerUsage()
 	a.registerConfigPolicies()
 	a.registerQuotas()
-	a.registerAccounts()
 	a.registerSecrets()
 	a.registerModels()
 	a.registerModelVersions()
@@ -45,6 +42,5 @@ func (a *API) registerUserRoutes() {
 	a.registerUpdates()
 	a.registerTerminal()
 	a.registerProfiles()
-	a.registerOldUsers()
 	a.registerDocs()
 }

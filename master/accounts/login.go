@@ -1,4 +1,4 @@
-package api
+package accounts
 
 import (
 	"context"
@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -29,63 +30,56 @@ const (
 	MaxPassword = 1024
 )
 
-func (a *API) registerLogin() {
-	rest.Serve(a.router, v1.Login, a.login)
-	rest.Serve(a.router, v1.LoginJob, a.loginJob)
-	rest.Serve(a.router, v1.Logout, a.logout)
-	rest.Serve(a.router, v1.GetSessionUser, a.me)
-	rest.Serve(a.router, v1.GetMe, a.me)
-	rest.Serve(a.router, v1.GetOldMe, a.oldMe)
-}
-
-func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
+func (d Deps) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
 	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
-	a.noteForwarder(c)
+	if at, ok := c.Stranger(); ok {
+		d.Forwarder(at)
+	}
 	name := strings.ToLower(strings.TrimSpace(req.Username))
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: the name is missing")
 	}
-	noteUser(c, nil, name)
+	audit.NoteUser(c, nil, name)
 	if len(name) > maxUsername || len(req.Password) > MaxPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
 	}
 	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)
-	if sent == "" && !a.blankAllowed(c) {
+	if sent == "" && !d.blankAllowed(c) {
 		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine, at a loopback address; "+
 			"an admin can set a password with det user change-password %s; the first password of admin is initial_password in the Nomad variable of the master's job", name)
 	}
-	u, err := accounts.UserByName(ctx, a.db.DB, name)
+	u, err := UserByName(ctx, d.DB, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	if err := a.comparePassword(ctx, c, name, u, err == nil, sent); err != nil {
+	if err := d.comparePassword(ctx, c, name, u, err == nil, sent); err != nil {
 		return nil, err
 	}
-	noteUser(c, &u.ID, name)
+	audit.NoteUser(c, &u.ID, name)
 	if !u.Active {
 		return nil, fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", name, name)
 	}
 	token, hash := auth.NewToken()
-	if err := a.newSession(ctx, c, u, hash, sessionLife, a.place(c)); err != nil {
+	if err := BeginSession(ctx, c, d.DB, u, hash, sessionLife, PlaceOf(c)); err != nil {
 		return nil, err
 	}
-	c.SetCookie(sessionCookie(c, token, int(sessionLife.Seconds())))
-	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
+	c.SetCookie(SessionCookie(c, token, int(sessionLife.Seconds())))
+	return &v1.LoginResponse{Token: token, User: WireUser(u)}, nil
 }
 
-// newSession creates a session, which is the object of the call's entry in the audit trail.
-func (a *API) newSession(ctx context.Context, c *rest.Call, u accounts.User, hash []byte, life time.Duration, at accounts.Place) error {
-	id, err := accounts.NewSessionAt(ctx, a.db.DB, u, hash, life, at)
-	if e := entryOf(c); e != nil && err == nil {
+// BeginSession creates a session, which is the object of the call's entry in the audit trail.
+func BeginSession(ctx context.Context, c *rest.Call, db *database.DB, u User, hash []byte, life time.Duration, at Place) error {
+	id, err := NewSessionAt(ctx, db, u, hash, life, at)
+	if e := audit.Of(c); e != nil && err == nil {
 		e.Object = strconv.FormatInt(id, 10)
 	}
 	return err
 }
 
-// sessionCookie is the cookie for a browser; a negative age deletes it.
-func sessionCookie(c *rest.Call, token string, age int) *http.Cookie {
+// SessionCookie is the cookie for a browser; a negative age deletes it.
+func SessionCookie(c *rest.Call, token string, age int) *http.Cookie {
 	cookie := &http.Cookie{Name: c.SessionCookie(), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.Secure(), MaxAge: age}
 	if age < 0 {
 		cookie.MaxAge, cookie.Expires = 0, time.Unix(1, 0)
@@ -95,21 +89,21 @@ func sessionCookie(c *rest.Call, token string, age int) *http.Cookie {
 
 // comparePassword fails unless the password is the user's. A blank one is no guess, so it is
 // neither compared nor counted.
-func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u accounts.User, exists bool, sent string) error {
+func (d Deps) comparePassword(ctx context.Context, c *rest.Call, name string, u User, exists bool, sent string) error {
 	fits := false
 	if sent == "" {
 		fits = passwordMatches(u, exists, sent)
 	} else {
 		address := c.Address()
-		err := a.logins.compare(ctx, address, func() error {
-			if err := a.countLogin(ctx, address, name); err != nil {
+		err := d.compares.compare(ctx, address, func() error {
+			if err := d.countLogin(ctx, address, name); err != nil {
 				return err
 			}
 			if fits = passwordMatches(u, exists, sent); !fits {
 				return nil
 			}
 			ofName, ofAddress := loginKeys(address, name)
-			return accounts.LoginSucceeded(ctx, a.db.DB, ofName, ofAddress)
+			return LoginSucceeded(ctx, d.DB, ofName, ofAddress)
 		})
 		if err != nil {
 			return err
@@ -123,7 +117,7 @@ func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u 
 
 // passwordMatches does the same work whether or not the user exists and has a password, so that
 // the response time reveals nothing.
-func passwordMatches(u accounts.User, exists bool, sent string) bool {
+func passwordMatches(u User, exists bool, sent string) bool {
 	if sent == "" {
 		return exists && u.PasswordHash == "" && !u.Remote && !u.Service
 	}
@@ -136,8 +130,8 @@ func passwordMatches(u accounts.User, exists bool, sent string) bool {
 
 // blankAllowed reports whether a blank password may be used from the address of this call and
 // for its host name. A forwarded call comes from another machine than its connection.
-func (a *API) blankAllowed(c *rest.Call) bool {
-	return !c.Proxied() && a.cfg.BlankLogin(c.RemoteIP().String(), rest.BareHost(c.Host()))
+func (d Deps) blankAllowed(c *rest.Call) bool {
+	return !c.Proxied() && d.BlankLogin(c.RemoteIP().String(), rest.BareHost(c.Host()))
 }
 
 // StoredPassword is the stored form of a plain-text password.
@@ -153,26 +147,24 @@ func hashedAsClientsDo(password string, hashed bool) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *API) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, error) {
-	if err := accounts.EndSession(ctx, a.db.DB, c.Who().SessionID); err != nil {
+func (d Deps) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, error) {
+	if err := EndSession(ctx, d.DB, c.Who().SessionID); err != nil {
 		return nil, err
 	}
-	a.auth.forget(c.Who().UserID)
-	a.bus.Publish(accounts.TopicAccess)
-	c.SetCookie(sessionCookie(c, "", -1))
+	d.Callers.AccountChanged(c.Who().UserID)
+	c.SetCookie(SessionCookie(c, "", -1))
 	return &v1.Empty{}, nil
 }
 
-func (a *API) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeResponse, error) {
-	u, err := accounts.UserByID(ctx, a.db.DB, c.Who().UserID)
+func (d Deps) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeResponse, error) {
+	u, err := UserByID(ctx, d.DB, c.Who().UserID)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetMeResponse{User: wireUser(u)}, nil
+	return &v1.GetMeResponse{User: WireUser(u)}, nil
 }
 
-func (a *API) oldMe(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.OldUser, error) {
-	u, err := accounts.UserByID(ctx, a.db.DB, c.Who().UserID)
-	old := oldUser(u)
-	return &old, err
+func (d Deps) oldMe(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.OldUser, error) {
+	u, err := UserByID(ctx, d.DB, c.Who().UserID)
+	return new(oldUser(u)), err
 }

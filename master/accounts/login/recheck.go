@@ -1,4 +1,4 @@
-package api
+package login
 
 import (
 	"context"
@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/accounts/login"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -36,24 +35,24 @@ const (
 	maxRecheckWarnings = 1000 // users
 )
 
-// recheckUsers repeatedly asks the identity providers about users who are signed in, and applies
+// Recheck repeatedly asks the identity providers about users who are signed in, and applies
 // their answers as a sign-in does. Any number of masters may do it: each claims the users about
 // whom it asks. Each provider has its own rechecker, so that no provider delays another.
-func (a *API) recheckUsers(ctx context.Context) {
-	if a.cfg.SignIn == nil {
+func Recheck(ctx context.Context, d Deps, running *sync.WaitGroup) {
+	if d.Providers == nil {
 		return
 	}
-	for _, cfg := range a.cfg.SignIn.List() {
+	for _, cfg := range d.Providers.List() {
 		if cfg.Recheck > 0 {
-			r := &rechecker{a: a, cfg: cfg, warned: memory.NewRates[int](1, recheckWarnings, maxRecheckWarnings)}
-			a.rechecks.Go(func() { r.run(ctx) })
+			r := &rechecker{d: d, cfg: cfg, warned: memory.NewRates[int](1, recheckWarnings, maxRecheckWarnings)}
+			running.Go(func() { r.run(ctx) })
 		}
 	}
 }
 
 // A rechecker asks one provider.
 type rechecker struct {
-	a      *API
+	d      Deps
 	cfg    signin.Config
 	warned *memory.Rates[int] // by user
 	failed int                // questions in a row that the provider did not answer
@@ -78,7 +77,7 @@ func (r *rechecker) round(ctx context.Context) (more bool) {
 	if r.failed > 0 {
 		most = 1
 	}
-	list, err := login.ClaimChecks(ctx, r.a.db.DB, r.cfg.Name, most, recheckLease)
+	list, err := ClaimChecks(ctx, r.d.DB, r.cfg.Name, most, recheckLease)
 	if err != nil || len(list) == 0 {
 		return false // without a database the master knows no user; the next round tries again
 	}
@@ -99,7 +98,7 @@ func (r *rechecker) note(errs []error) {
 	for _, err := range errs {
 		if !fault.Is(err, fault.Unavailable) {
 			if r.failed >= awayAfter {
-				r.a.log.Info("the identity provider answers again", "provider", r.cfg.Name)
+				r.d.Log.Info("the identity provider answers again", "provider", r.cfg.Name)
 			}
 			r.failed = 0
 			return
@@ -108,13 +107,13 @@ func (r *rechecker) note(errs []error) {
 	before := r.failed
 	r.failed += len(errs)
 	if before < awayAfter && r.failed >= awayAfter {
-		r.a.log.Warn("the identity provider does not answer questions about users; they stay signed in with the groups that are known, until it answers or their sessions end",
+		r.d.Log.Warn("the identity provider does not answer questions about users; they stay signed in with the groups that are known, until it answers or their sessions end",
 			"provider", r.cfg.Name, "error", errors.Unwrap(errs[0]))
 	}
 }
 
 // check asks about a user, and applies the answer. The error is that of the provider.
-func (r *rechecker) check(ctx context.Context, c login.Check) error {
+func (r *rechecker) check(ctx context.Context, c Check) error {
 	ctx, cancel := context.WithTimeout(ctx, recheckTime)
 	defer cancel()
 	who, err := r.ask(ctx, c)
@@ -132,11 +131,11 @@ func (r *rechecker) check(ctx context.Context, c login.Check) error {
 		r.end(ctx, c)
 		return nil
 	case errors.Is(err, signin.ErrSpent):
-		r.stored(c, login.DeleteTokens(ctx, r.a.db.DB, c))
+		r.stored(c, DeleteTokens(ctx, r.d.DB, c))
 		return nil
 	case errors.Is(err, errUnreadable):
 		r.warn(c, "could not ask an identity provider about a user: the stored tokens cannot be read; groups and rights of the user stay as they are until the next sign-in", err)
-		r.stored(c, login.DeleteTokens(ctx, r.a.db.DB, c))
+		r.stored(c, DeleteTokens(ctx, r.d.DB, c))
 		return nil
 	case !fault.Is(err, fault.Unavailable):
 		r.warn(c, "an identity provider's answer about a user cannot be used; groups and rights of the user stay as they are, and the master asks again", err)
@@ -146,114 +145,114 @@ func (r *rechecker) check(ctx context.Context, c login.Check) error {
 }
 
 // putOff lets others come first.
-func (r *rechecker) putOff(ctx context.Context, c login.Check) {
+func (r *rechecker) putOff(ctx context.Context, c Check) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckStore)
 	defer cancel()
-	r.stored(c, login.PutOffCheck(late, r.a.db.DB, c, r.cfg.Recheck))
+	r.stored(c, PutOffCheck(late, r.d.DB, c, r.cfg.Recheck))
 }
 
 // errUnreadable means that the tokens of a session cannot be decrypted.
 var errUnreadable = errors.New("the tokens of a session cannot be used")
 
 // ask reads what the provider says about a user now.
-func (r *rechecker) ask(ctx context.Context, c login.Check) (signin.Identity, error) {
-	grant, err := r.a.cfg.SignIn.Open(r.cfg.Name, c.Tokens, c.TokenHash)
+func (r *rechecker) ask(ctx context.Context, c Check) (signin.Identity, error) {
+	grant, err := r.d.Providers.Open(r.cfg.Name, c.Tokens, c.TokenHash)
 	if err != nil || grant.Subject != c.Subject {
 		return signin.Identity{}, errors.Join(errUnreadable, err)
 	}
-	return r.a.cfg.SignIn.Recheck(ctx, r.cfg.Name, grant, func(next signin.Grant) error {
-		sealed, err := r.a.cfg.SignIn.Seal(r.cfg.Name, next, c.TokenHash)
+	return r.d.Providers.Recheck(ctx, r.cfg.Name, grant, func(next signin.Grant) error {
+		sealed, err := r.d.Providers.Seal(r.cfg.Name, next, c.TokenHash)
 		if err != nil {
 			return err
 		}
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckStore)
 		defer cancel()
-		return login.ReplaceTokens(late, r.a.db.DB, c, sealed)
+		return ReplaceTokens(late, r.d.DB, c, sealed)
 	})
 }
 
 // apply applies what has changed since the last answer, as a sign-in does.
-func (r *rechecker) apply(ctx context.Context, c login.Check, who signin.Identity) error {
+func (r *rechecker) apply(ctx context.Context, c Check, who signin.Identity) error {
 	known := knownOf(who, r.cfg)
 	if who.Unknown {
-		r.stored(c, login.EndCheck(ctx, r.a.db.DB, c, c.Known, r.cfg.Recheck))
+		r.stored(c, EndCheck(ctx, r.d.DB, c, c.Known, r.cfg.Recheck))
 		return nil
 	}
 	if string(known) == string(c.Known) {
-		r.stored(c, login.EndCheck(ctx, r.a.db.DB, c, known, r.cfg.Recheck))
+		r.stored(c, EndCheck(ctx, r.d.DB, c, known, r.cfg.Recheck))
 		return nil
 	}
-	if mine, err := login.Checking(ctx, r.a.db.DB, c); err != nil || !mine {
+	if mine, err := Checking(ctx, r.d.DB, c); err != nil || !mine {
 		return err // a sign-in in between knows better
 	}
 	done := map[string]any{}
-	joined, left, err := r.a.syncGroups(ctx, c.UserID, c.Username, who, r.cfg)
+	joined, left, err := r.d.syncGroups(ctx, c.UserID, c.Username, who, r.cfg)
 	if len(joined)+len(left) > 0 {
 		done["joinedGroups"], done["leftGroups"] = joined, left
 	}
 	if err == nil && who.Admin != nil && *who.Admin != c.Admin {
-		if _, err = accounts.ChangeUser(ctx, r.a.db.DB, r.a.db.Roles, c.UserID, accounts.UserChange{Admin: who.Admin}, 0); err == nil {
+		if _, err = accounts.ChangeUser(ctx, r.d.DB, r.d.Roles, c.UserID, accounts.UserChange{Admin: who.Admin}, 0); err == nil {
 			done["admin"] = *who.Admin
 		}
 	}
 	if len(done) > 0 {
-		r.a.accountChanged(c.UserID)
+		r.d.Callers.AccountChanged(c.UserID)
 		r.record(ctx, c, v1.Change, done)
 	}
 	if err == nil {
-		r.stored(c, login.EndCheck(ctx, r.a.db.DB, c, known, r.cfg.Recheck))
+		r.stored(c, EndCheck(ctx, r.d.DB, c, known, r.cfg.Recheck))
 	}
 	return err
 }
 
 // end ends the session whose tokens the provider has ended.
-func (r *rechecker) end(ctx context.Context, c login.Check) {
-	if err := login.EndChecked(ctx, r.a.db.DB, c); err != nil {
+func (r *rechecker) end(ctx context.Context, c Check) {
+	if err := EndChecked(ctx, r.d.DB, c); err != nil {
 		r.warn(c, "could not end a session that an identity provider has ended; the master asks again", err)
 		return
 	}
-	r.a.accountChanged(c.UserID)
-	r.a.log.Info("a session has ended, because the identity provider has ended the sign-in", "provider", r.cfg.Name, "username", c.Username, "session", c.SessionID)
+	r.d.Callers.AccountChanged(c.UserID)
+	r.d.Log.Info("a session has ended, because the identity provider has ended the sign-in", "provider", r.cfg.Name, "username", c.Username, "session", c.SessionID)
 	r.record(ctx, c, "logout", map[string]any{})
 }
 
 // record adds a change to the audit trail.
-func (r *rechecker) record(ctx context.Context, c login.Check, verb v1.Verb, done map[string]any) {
+func (r *rechecker) record(ctx context.Context, c Check, verb v1.Verb, done map[string]any) {
 	names, err := json.Marshal(done)
 	if err != nil {
 		r.stored(c, err)
 		return
 	}
-	e := store.AuditEntry{UserID: &c.UserID, Username: c.Username, Credential: "provider " + r.cfg.Name, Verb: string(verb), Kind: string(v1.KindUser), Object: strconv.Itoa(c.UserID),
+	e := audit.Entry{UserID: &c.UserID, Username: c.Username, Credential: "provider " + r.cfg.Name, Verb: string(verb), Kind: string(v1.KindUser), Object: strconv.Itoa(c.UserID),
 		Names: names, Status: new(http.StatusOK)}
 	if verb != v1.Change {
 		e.Kind, e.Object = string(v1.KindSession), strconv.FormatInt(c.SessionID, 10)
 	}
-	_, err = r.a.db.BeginAudit(ctx, e)
+	_, err = audit.Begin(ctx, r.d.DB, e)
 	r.stored(c, err)
 }
 
 // stored logs what could not be stored; after the lease a master asks about the user again.
-func (r *rechecker) stored(c login.Check, err error) {
+func (r *rechecker) stored(c Check, err error) {
 	if err != nil {
 		r.warn(c, "could not store all that follows from an identity provider's answer about a user", err)
 	}
 }
 
-func (r *rechecker) warn(c login.Check, what string, err error) {
+func (r *rechecker) warn(c Check, what string, err error) {
 	if r.warned.Take(c.UserID, time.Now()) {
-		r.a.log.Warn(what, "provider", r.cfg.Name, "username", c.Username, "error", err)
+		r.d.Log.Warn(what, "provider", r.cfg.Name, "username", c.Username, "error", err)
 	}
 }
 
 // tokensFor encrypts the tokens of a sign-in; nil if the provider is not asked again.
-func (a *API) tokensFor(who signin.Identity, cfg signin.Config, tokenHash []byte) []byte {
+func (d Deps) tokensFor(who signin.Identity, cfg signin.Config, tokenHash []byte) []byte {
 	if cfg.Recheck <= 0 {
 		return nil
 	}
-	sealed, err := a.cfg.SignIn.Seal(cfg.Name, who.Grant, tokenHash)
+	sealed, err := d.Providers.Seal(cfg.Name, who.Grant, tokenHash)
 	if err != nil {
-		a.log.Warn("cannot ask an identity provider again about a user before the next sign-in", "provider", cfg.Name, "username", who.Username, "error", err)
+		d.Log.Warn("cannot ask an identity provider again about a user before the next sign-in", "provider", cfg.Name, "username", who.Username, "error", err)
 		return nil
 	}
 	return sealed

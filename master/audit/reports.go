@@ -1,4 +1,4 @@
-package api
+package audit
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // This file records what users report: metrics, logs, states of trials. The programs of unmanaged experiments report as their
@@ -19,46 +18,43 @@ type keepKey struct{}
 
 // Report records that a user reports about an object, before the handler stores the report. It fails if the trail does
 // not accept the entry.
-func (t *trail) Report(c *rest.Call, is auth.Object, refusal error) error {
-	e := entryFor(c, c.Who())
-	if is.WorkspaceID != 0 {
-		e.WorkspaceID = &is.WorkspaceID
-	}
+func (t *Trail) Report(c *rest.Call, is auth.Object, refusal error) error {
+	e := entryFor(c, c.Who()).in(is)
 	if e.Object == "" { // the body names it
 		e.Kind = string(is.Kind)
 		_, e.Object, _ = strings.Cut(is.Name, " ") // without its noun
 	}
 	if refusal != nil {
 		addResult(c, e, refusal)
-		return t.add(e)
+		return t.Add(e)
 	}
 	keep, first := t.placeReport(e)
-	if !first || entryOf(c) != nil { // no report names two objects
+	if !first || Of(c) != nil { // no report names two objects
 		return nil
 	}
 	ctx, cancel := c.Within()
 	defer cancel()
-	id, err := t.db.BeginAudit(ctx, *e)
+	id, err := Begin(ctx, t.db, *e)
 	if err != nil {
 		return err
 	}
 	e.ID = id
-	c.Put(auditKey{}, e)
+	c.Put(entryKey{}, e)
 	c.Put(keepKey{}, keep)
 	return nil
 }
 
 // placeReport reports whether a report is the first of its kind, and gets an entry; keep then remembers it. If the caller has used
 // up its entries, one entry for the call stands for all further objects.
-func (t *trail) placeReport(e *store.AuditEntry) (keep func(), first bool) {
+func (t *Trail) placeReport(e *Entry) (keep func(), first bool) {
 	now := time.Now()
 	key := callIn(e)
 	if _, fresh, _ := t.reports.Get(key, now); fresh {
 		return nil, false
 	}
-	if caller := t.caller(e); !t.single.Take(auditedKind{caller: caller, reports: true}, now) {
+	if caller := t.caller(e); !t.single.Take(kindOfCalls{caller: caller, reports: true}, now) {
 		e.Object, e.Credential, e.WorkspaceID = "", "several", nil
-		key = auditedCall{address: caller, method: e.Method, path: e.Path}
+		key = call{address: caller, method: e.Method, path: e.Path}
 		if _, fresh, _ := t.reports.Get(key, now); fresh {
 			return nil, false
 		}
@@ -68,8 +64,8 @@ func (t *trail) placeReport(e *store.AuditEntry) (keep func(), first bool) {
 
 // reported stores the result of a call that has no entry of its own from its beginning: a user's report, or a call of a task.
 // Tasks change only what is theirs, which is no news; a change that the master refuses them is.
-func (t *trail) reported(c *rest.Call, who auth.Who, err error) error {
-	if e := entryOf(c); e != nil {
+func (t *Trail) reported(c *rest.Call, who auth.Who, err error) error {
+	if e := Of(c); e != nil {
 		addResult(c, e, err)
 		t.end(e)
 		if keep, ok := c.Value(keepKey{}).(func()); ok && *e.Status < 400 {

@@ -1,4 +1,4 @@
-package api
+package scim
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 )
 
 // userFilter translates a filter for users.
-func userFilter(list []protocol.Compare) (f scim.Filter, err error) {
+func userFilter(list []protocol.Compare) (f Filter, err error) {
 	for _, one := range list {
 		value := one.Value
 		if one.Bare != (one.Attr == "active") {
@@ -48,21 +48,21 @@ func unknownFilter(one protocol.Compare, known string) error {
 }
 
 // once sets a comparison. Two comparisons of one attribute with different values are never true.
-func once[T comparable](f *scim.Filter, was *T, value T) *T {
+func once[T comparable](f *Filter, was *T, value T) *T {
 	if was != nil && *was != value {
 		f.Nothing = true
 	}
 	return &value
 }
 
-// shownSCIMUser is a user as the client sees it.
-func (a *API) shownSCIMUser(u scim.User, groups []scim.Member) (map[string]any, error) {
+// shownUser is a user as the client sees it.
+func (d Deps) shownUser(u User, groups []Member) (map[string]any, error) {
 	attributes, err := attributesOf(u)
 	if err != nil {
 		return nil, err
 	}
 	shown := map[string]any{"schemas": []string{protocol.UserSchema}, "id": strconv.Itoa(u.ID), "userName": u.Username, "active": u.Active,
-		"meta": a.scimMeta("User", u.ID, u.CreatedAt, u.ModifiedAt)}
+		"meta": d.meta("User", u.ID, u.CreatedAt, u.ModifiedAt)}
 	if strings.EqualFold(attributes.UserName, u.Username) {
 		shown["userName"] = attributes.UserName
 	}
@@ -81,7 +81,7 @@ func (a *API) shownSCIMUser(u scim.User, groups []scim.Member) (map[string]any, 
 	in := []map[string]any{}
 	for _, m := range groups {
 		if m.UserID == u.ID {
-			in = append(in, map[string]any{"value": strconv.Itoa(m.GroupID), "display": m.Group, "type": "direct", "$ref": a.scimAddress("Groups", m.GroupID)})
+			in = append(in, map[string]any{"value": strconv.Itoa(m.GroupID), "display": m.Group, "type": "direct", "$ref": d.address("Groups", m.GroupID)})
 		}
 	}
 	if len(in) > 0 {
@@ -90,29 +90,29 @@ func (a *API) shownSCIMUser(u scim.User, groups []scim.Member) (map[string]any, 
 	return shown, nil
 }
 
-func attributesOf(u scim.User) (a protocol.Attributes, err error) {
+func attributesOf(u User) (a protocol.Attributes, err error) {
 	return a, json.Unmarshal(u.Attributes, &a)
 }
 
-// sendSCIMUser sends a user.
-func (a *API) sendSCIMUser(ctx context.Context, c *rest.Call, status int, u scim.User) error {
-	p := scimPage{only: requestedAttributes(c, "attributes"), except: requestedAttributes(c, "excludedAttributes")}
-	groups, err := scim.Members(ctx, a.db.DB, []int{}, []int{u.ID})
+// sendUser sends a user.
+func (d Deps) sendUser(ctx context.Context, c *rest.Call, status int, u User) error {
+	p := page{only: requestedAttributes(c, "attributes"), except: requestedAttributes(c, "excludedAttributes")}
+	groups, err := Members(ctx, d.DB, []int{}, []int{u.ID})
 	if err != nil {
 		return err
 	}
-	shown, err := a.shownSCIMUser(u, groups)
+	shown, err := d.shownUser(u, groups)
 	if err != nil {
 		return err
 	}
-	c.Set("Location", a.scimAddress("Users", u.ID))
-	return sendSCIM(c, status, p.cut(shown))
+	c.Set("Location", d.address("Users", u.ID))
+	return send(c, status, p.cut(shown))
 }
 
-func (a *API) listSCIMUsers(_ context.Context, c *rest.Call) error {
-	ctx, cancel := a.inTime()
+func (d Deps) listUsers(_ context.Context, c *rest.Call) error {
+	ctx, cancel := inTime(c)
 	defer cancel()
-	p, err := scimPageOf(c)
+	p, err := pageOf(c)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (a *API) listSCIMUsers(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := scim.Users(ctx, a.db.DB, f, p.start-1, p.count)
+	list, total, err := Users(ctx, d.DB, f, p.start-1, p.count)
 	if err != nil {
 		return err
 	}
@@ -128,48 +128,48 @@ func (a *API) listSCIMUsers(_ context.Context, c *rest.Call) error {
 	for i, u := range list {
 		ids[i] = u.ID
 	}
-	var groups []scim.Member
+	var groups []Member
 	if len(ids) > 0 && p.shows("groups") {
-		if groups, err = scim.Members(ctx, a.db.DB, []int{}, ids); err != nil {
+		if groups, err = Members(ctx, d.DB, []int{}, ids); err != nil {
 			return err
 		}
 	}
 	var shown []map[string]any
 	for _, u := range list {
-		one, err := a.shownSCIMUser(u, groups)
+		one, err := d.shownUser(u, groups)
 		if err != nil {
 			return err
 		}
 		shown = append(shown, one)
 	}
-	return sendSCIMList(c, p, total, shown)
+	return sendList(c, p, total, shown)
 }
 
-func (a *API) scimUser(_ context.Context, c *rest.Call) error {
-	ctx, cancel, id, err := a.onSCIM(c)
+func (d Deps) user(_ context.Context, c *rest.Call) error {
+	ctx, cancel, id, err := onResource(c)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	u, err := scim.UserByID(ctx, a.db.DB, id)
+	u, err := UserByID(ctx, d.DB, id)
 	if err != nil {
 		return err
 	}
-	return a.sendSCIMUser(ctx, c, http.StatusOK, u)
+	return d.sendUser(ctx, c, http.StatusOK, u)
 }
 
 // wanted returns the state of an account that a client requests.
-func wanted(u protocol.User, active bool) (scim.Change, error) {
-	name, err := username(u.UserName)
+func wanted(u protocol.User, active bool) (Change, error) {
+	name, err := accounts.CheckUsername(u.UserName)
 	if err != nil {
-		return scim.Change{}, protocol.Typed(protocol.InvalidValue, err)
+		return Change{}, protocol.Typed(protocol.InvalidValue, err)
 	}
 	b, err := json.Marshal(u.Attributes)
-	return scim.Change{Username: name, ExternalID: u.ExternalID, ShownName: u.ShownName(), Attributes: b, Active: active}, err
+	return Change{Username: name, ExternalID: u.ExternalID, ShownName: u.ShownName(), Attributes: b, Active: active}, err
 }
 
-// noteSCIMUser adds the requested state of an account to the audit trail.
-func noteSCIMUser(c *rest.Call, u protocol.User, ops []protocol.Operation) {
+// noteUser adds the requested state of an account to the audit trail.
+func noteUser(c *rest.Call, u protocol.User, ops []protocol.Operation) {
 	what := map[string]any{"userName": u.UserName, "externalId": u.ExternalID}
 	if u.Active != nil {
 		what["active"] = *u.Active
@@ -177,12 +177,12 @@ func noteSCIMUser(c *rest.Call, u protocol.User, ops []protocol.Operation) {
 	if len(ops) > 0 {
 		what["operations"] = operationNames(ops)
 	}
-	noteDone(c, what)
+	audit.Note(c, what)
 }
 
 // operationNames names operations for the audit trail, without their values.
 func operationNames(ops []protocol.Operation) (names []string) {
-	for _, o := range ops[:min(len(ops), maxSCIMShown)] {
+	for _, o := range ops[:min(len(ops), maxShown)] {
 		names = append(names, o.String())
 	}
 	return names
@@ -196,67 +196,61 @@ func unique(err error) error {
 	return err
 }
 
-// accountChanged applies a change of an account at once to sessions and streams.
-func (a *API) accountChanged(id int) {
-	a.auth.forget(id)
-	a.bus.Publish(accounts.TopicAccess)
-}
-
-func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
-	u, err := bodySCIM(c, protocol.ParseUser)
+func (d Deps) createUser(_ context.Context, c *rest.Call) error {
+	u, err := bodyOf(c, protocol.ParseUser)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.inTime()
+	ctx, cancel := inTime(c)
 	defer cancel()
-	noteSCIMUser(c, u, nil)
+	noteUser(c, u, nil)
 	want, err := wanted(u, u.Active == nil || *u.Active)
 	if err != nil {
 		return err
 	}
-	made, err := scim.CreateUser(ctx, a.db.DB, a.db.Roles, want)
+	made, err := CreateUser(ctx, d.DB, d.Roles, want)
 	if err != nil {
 		return unique(err)
 	}
-	a.accountChanged(made.ID)
-	return a.sendSCIMUser(ctx, c, http.StatusCreated, made)
+	d.Callers.AccountChanged(made.ID)
+	return d.sendUser(ctx, c, http.StatusCreated, made)
 }
 
-// changeSCIMUser applies change to an account and stores the result.
-func (a *API) changeSCIMUser(c *rest.Call, ops []protocol.Operation, change func(protocol.User) (protocol.User, error)) error {
-	ctx, cancel, id, err := a.onSCIM(c)
+// changeUser applies change to an account and stores the result.
+func (d Deps) changeUser(c *rest.Call, ops []protocol.Operation, change func(protocol.User) (protocol.User, error)) error {
+	ctx, cancel, id, err := onResource(c)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	u, err := scim.ChangeUser(ctx, a.db.DB, a.db.Roles, id, func(was scim.User) (scim.Change, error) {
+	u, err := ChangeUser(ctx, d.DB, d.Roles, id, func(was User) (Change, error) {
 		attributes, err := attributesOf(was)
 		if err != nil {
-			return scim.Change{}, err
+			return Change{}, err
 		}
 		if !strings.EqualFold(attributes.UserName, was.Username) { // an administrator has renamed it
 			attributes.UserName = was.Username
 		}
 		now, err := change(protocol.User{Attributes: attributes, ExternalID: was.ExternalID, Active: &was.Active})
 		if err != nil {
-			return scim.Change{}, err
+			return Change{}, err
 		}
-		noteSCIMUser(c, now, ops)
+		noteUser(c, now, ops)
 		return wanted(now, optional.Value(now.Active))
 	})
 	if err != nil {
 		return unique(err)
 	}
-	a.accountChanged(id)
-	return a.sendSCIMUser(ctx, c, http.StatusOK, u)
+	d.Callers.AccountChanged(id)
+	return d.sendUser(ctx, c, http.StatusOK, u)
 }
 
-func (a *API) replaceSCIMUser(_ context.Context, c *rest.Call) error {
-	given, err := bodySCIM(c, protocol.ParseUser)
+func (d Deps) replaceUser(_ context.Context, c *rest.Call) error {
+	given, err := bodyOf(c, protocol.ParseUser)
 	if err != nil {
 		return err
 	}
-	return a.changeSCIMUser(c, nil, func(was protocol.User) (protocol.User, error) {
+	return d.changeUser(c, nil, func(was protocol.User) (protocol.User, error) {
 		if given.Active == nil { // a client that does not say it activates nobody
 			given.Active = was.Active
 		}
@@ -264,24 +258,24 @@ func (a *API) replaceSCIMUser(_ context.Context, c *rest.Call) error {
 	})
 }
 
-func (a *API) patchSCIMUser(_ context.Context, c *rest.Call) error {
-	ops, err := bodySCIM(c, protocol.ParsePatch)
+func (d Deps) patchUser(_ context.Context, c *rest.Call) error {
+	ops, err := bodyOf(c, protocol.ParsePatch)
 	if err != nil {
 		return err
 	}
-	return a.changeSCIMUser(c, ops, func(was protocol.User) (protocol.User, error) { return was.Patch(ops) })
+	return d.changeUser(c, ops, func(was protocol.User) (protocol.User, error) { return was.Patch(ops) })
 }
 
-func (a *API) deleteSCIMUser(_ context.Context, c *rest.Call) error {
-	ctx, cancel, id, err := a.onSCIM(c)
+func (d Deps) deleteUser(_ context.Context, c *rest.Call) error {
+	ctx, cancel, id, err := onResource(c)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	if err := scim.DeleteUser(ctx, a.db.DB, a.db.Roles, id); err != nil {
+	if err := DeleteUser(ctx, d.DB, d.Roles, id); err != nil {
 		return err
 	}
-	a.accountChanged(id)
-	a.rolesChanged()
+	d.Callers.AccountChanged(id)
+	d.Callers.RolesChanged()
 	return c.SendStatus(http.StatusNoContent)
 }

@@ -1,7 +1,8 @@
-package api
+package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -19,11 +20,10 @@ import (
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A trail writes the audit trail. A call that changes something gets its entry before its
+// A Trail writes the audit trail. A call that changes something gets its entry before its
 // handler runs, and the result afterwards: if the database accepts no entry, nothing happens,
 // and a call whose master ends in between keeps an entry without a result. Sign-ins and reads
 // get their entry when the result is known, before it is sent.
@@ -32,80 +32,91 @@ import (
 // one entry. Of those that do not repeat, each caller has a number of entries of their own; beyond
 // it, an entry for each endpoint and result counts them for an hour, without their objects. A change
 // always has an entry of its own, so beyond a caller's number of changes the master refuses them.
-type trail struct {
-	db       *store.DB
+type Trail struct {
+	db       *database.DB
 	log      *slog.Logger
 	stopping context.Context // ends with the server
-	recent   *memory.Memory[auditedCall, int64]
-	folded   *memory.Memory[auditedCall, int64]
-	reports  *memory.Memory[auditedCall, struct{}] // of users, that have an entry
+	recent   *memory.Memory[call, int64]
+	folded   *memory.Memory[call, int64]
+	reports  *memory.Memory[call, struct{}] // of users, that have an entry
 	// For each caller: changes that begin, and other calls with an entry of their own.
 	changes *memory.Rates[string]
-	single  *memory.Rates[auditedKind]
+	single  *memory.Rates[kindOfCalls]
 }
 
-// An auditedKind keeps the entries of a caller's rejected calls, and those of reports, from using up the room of
+// A kindOfCalls keeps the entries of a caller's rejected calls, and those of reports, from using up the room of
 // reads and sign-ins.
-type auditedKind struct {
+type kindOfCalls struct {
 	caller            string
 	rejected, reports bool
 }
 
-// An auditedCall has what repeated calls have in common.
-type auditedCall struct {
+// A call has what repeated calls have in common.
+type call struct {
 	credential, address, username, method, path, object string
 	status                                              int
 }
 
 const (
-	auditRepeats    = time.Minute
-	maxAuditRepeats = 10_000
-	maxAuditNames   = 2000 // bytes of what a body names
-	maxAuditList    = 100  // elements of a list in a body
-	maxAuditBody    = 1 << 20
-	maxAuditNumber  = 30 // characters of a number in a body
-	auditFolds      = time.Hour
-	// A caller may begin so many changes at once, and one more in each interval.
-	maxAuditChanges    = 5000
-	auditChangesEvery  = time.Second
-	maxAuditSingle     = 500
-	auditSinglesEvery  = 10 * time.Second
-	maxAuditCallers    = 10_000
-	maxAuditedCallText = 200 // bytes of an object or a name, to compare calls
+	repeatTime  = time.Minute
+	maxRepeats  = 10_000
+	maxNames    = 2000 // bytes of what a body names
+	maxList     = 100  // elements of a list in a body
+	maxBody     = 1 << 20
+	maxNumber   = 30 // characters of a number in a body
+	foldTime    = time.Hour
+	maxCallers  = 10_000
+	maxCallText = 200 // bytes of an object or a name, to compare calls
+
+	maxChanges   = 5000
+	changesEvery = time.Second
+	maxSingles   = 500
+	singlesEvery = 10 * time.Second
 )
 
-func newTrail(ctx context.Context, db *store.DB, log *slog.Logger) *trail {
-	return &trail{db: db, log: log, stopping: ctx, recent: memory.New[auditedCall, int64](auditRepeats, maxAuditRepeats), folded: memory.New[auditedCall, int64](auditFolds, maxAuditRepeats),
-		reports: memory.New[auditedCall, struct{}](auditFolds, maxAuditRepeats),
-		changes: memory.NewRates[string](maxAuditChanges, auditChangesEvery, maxAuditCallers),
-		single:  memory.NewRates[auditedKind](maxAuditSingle, auditSinglesEvery, maxAuditCallers)}
+// Limits are how many changes a caller may begin at once, and how many other calls have an entry of their own; there is one more in each
+// interval. A zero stands for the limit of a master.
+type Limits struct {
+	Changes, Singles           int
+	ChangesEvery, SinglesEvery time.Duration
 }
 
-type auditKey struct{}
+// New returns the trail of a master, which stops with ctx.
+func New(ctx context.Context, db *database.DB, log *slog.Logger, l Limits) *Trail {
+	return &Trail{db: db, log: log, stopping: ctx, recent: memory.New[call, int64](repeatTime, maxRepeats), folded: memory.New[call, int64](foldTime, maxRepeats),
+		reports: memory.New[call, struct{}](foldTime, maxRepeats),
+		changes: memory.NewRates[string](cmp.Or(l.Changes, maxChanges), cmp.Or(l.ChangesEvery, changesEvery), maxCallers),
+		single:  memory.NewRates[kindOfCalls](cmp.Or(l.Singles, maxSingles), cmp.Or(l.SinglesEvery, singlesEvery), maxCallers)}
+}
 
-// entryOf is the entry of a call in progress; nil if the call gets none.
-func entryOf(c *rest.Call) *store.AuditEntry {
-	e, _ := c.Value(auditKey{}).(*store.AuditEntry)
+type entryKey struct{}
+
+// Of is the entry of a call in progress; nil if the call gets none.
+func Of(c *rest.Call) *Entry {
+	e, _ := c.Value(entryKey{}).(*Entry)
 	return e
 }
 
-// noteUser completes the entry of a sign-in.
-func noteUser(c *rest.Call, id *int, name string) {
-	if e := entryOf(c); e != nil {
+// Drop takes the entry of a call back, because nothing has happened yet.
+func Drop(c *rest.Call) { c.Put(entryKey{}, nil) }
+
+// NoteUser completes the entry of a sign-in.
+func NoteUser(c *rest.Call, id *int, name string) {
+	if e := Of(c); e != nil {
 		e.UserID, e.Username = id, name
 	}
 }
 
 // Body adds what the body of a call names to the call's entry.
-func (t *trail) Body(c *rest.Call, body []byte) {
-	if e := entryOf(c); e != nil {
+func (t *Trail) Body(c *rest.Call, body []byte) {
+	if e := Of(c); e != nil {
 		e.Names = namesIn(body)
 	}
 }
 
-// noteDone adds what a call did to the call's entry.
-func noteDone(c *rest.Call, what map[string]any) {
-	e := entryOf(c)
+// Note adds what a call did to the call's entry.
+func Note(c *rest.Call, what map[string]any) {
+	e := Of(c)
 	if e == nil {
 		return
 	}
@@ -116,26 +127,23 @@ func noteDone(c *rest.Call, what map[string]any) {
 
 // Object adds the workspace of an object to the entry of a call, and records reads of
 // objects of other users. It fails if the trail does not accept an entry.
-func (t *trail) Object(c *rest.Call, is auth.Object, refusal error) error {
-	if e := entryOf(c); e != nil && is.WorkspaceID != 0 {
-		e.WorkspaceID = &is.WorkspaceID
+func (t *Trail) Object(c *rest.Call, is auth.Object, refusal error) error {
+	if e := Of(c); e != nil {
+		e.in(is)
 	}
 	if c.Line().Audit != v1.AuditOthers || is.OwnerID == c.Who().UserID {
 		return nil
 	}
-	e := entryFor(c, c.Who())
-	if is.WorkspaceID != 0 {
-		e.WorkspaceID = &is.WorkspaceID
-	}
+	e := entryFor(c, c.Who()).in(is)
 	addResult(c, e, refusal)
-	return t.add(e)
+	return t.Add(e)
 }
 
 // entryFor begins the entry of a call.
-func entryFor(c *rest.Call, who auth.Who) *store.AuditEntry {
+func entryFor(c *rest.Call, who auth.Who) *Entry {
 	r := c.Line()
-	e := &store.AuditEntry{Username: who.Username, Credential: credentialName(who), Address: c.Address(), Method: r.Method, Path: r.Path,
-		Verb: auditVerb(r), Kind: string(r.Object)}
+	e := &Entry{Username: who.Username, Credential: CredentialName(who), Address: c.Address(), Method: r.Method, Path: r.Path,
+		Verb: verbOf(r), Kind: string(r.Object)}
 	if who.UserID != 0 {
 		e.UserID = &who.UserID
 	}
@@ -149,9 +157,9 @@ func entryFor(c *rest.Call, who auth.Who) *store.AuditEntry {
 	return e
 }
 
-// auditVerb is the verb of an entry. A call that names objects in its body changes them, whatever
+// verbOf is the verb of an entry. A call that names objects in its body changes them, whatever
 // verb auth asks for the object of its path; a user who reports for an object changes it.
-func auditVerb(r v1.Line) string {
+func verbOf(r v1.Line) string {
 	switch {
 	case r.Path == v1.ProviderSignOut.Path:
 		return path.Base(r.Path)
@@ -165,8 +173,8 @@ func auditVerb(r v1.Line) string {
 	return string(r.Verb)
 }
 
-// credentialName names the session of a caller, without its secret.
-func credentialName(who auth.Who) string {
+// CredentialName names the session of a caller, without its secret.
+func CredentialName(who auth.Who) string {
 	switch {
 	case who.Service != "":
 		return "secret of " + who.Service
@@ -183,7 +191,7 @@ func credentialName(who auth.Who) string {
 }
 
 // addResult adds the result of a call to its entry.
-func addResult(c *rest.Call, e *store.AuditEntry, err error) {
+func addResult(c *rest.Call, e *Entry, err error) {
 	status, body := c.Answered()
 	if err != nil {
 		var code fault.Code
@@ -200,7 +208,7 @@ func addResult(c *rest.Call, e *store.AuditEntry, err error) {
 }
 
 // Around runs the handler of a route, with an entry in the trail if the route is audited.
-func (t *trail) Around(c *rest.Call, who auth.Who, run func() error) error {
+func (t *Trail) Around(c *rest.Call, who auth.Who, run func() error) error {
 	r := c.Line()
 	if !r.Audited() || who.IsTask() {
 		return t.reported(c, who, run())
@@ -208,19 +216,19 @@ func (t *trail) Around(c *rest.Call, who auth.Who, run func() error) error {
 	e := entryFor(c, who)
 	if first := r.Method != http.MethodGet && r.Access != v1.Public; first {
 		if !t.changes.Take(t.caller(e), time.Now()) {
-			return t.Rejected(c, who, fault.New(fault.TooMany, "%s has made too many changes: %d at once, and then one each second, are possible; try again later", who.Username, maxAuditChanges))
+			return t.Rejected(c, who, fault.New(fault.TooMany, "%s has made too many changes: %d at once, and then one each second, are possible; try again later", who.Username, maxChanges))
 		}
 		ctx, cancel := context.WithTimeout(t.forCaller(t.stopping, e), rest.AnswerTimeout)
-		id, err := t.db.BeginAudit(ctx, *e)
+		id, err := Begin(ctx, t.db, *e)
 		cancel()
 		if err != nil {
 			return err
 		}
 		e.ID = id
 	}
-	c.Put(auditKey{}, e)
+	c.Put(entryKey{}, e)
 	err := run()
-	if entryOf(c) == nil { // the handler has taken it back
+	if Of(c) == nil { // the handler has taken it back
 		return err
 	}
 	addResult(c, e, err)
@@ -228,7 +236,7 @@ func (t *trail) Around(c *rest.Call, who auth.Who, run func() error) error {
 		t.end(e)
 		return err
 	}
-	if failed := t.add(e); failed != nil {
+	if failed := t.Add(e); failed != nil {
 		// The response must not contain what the handler has put there, such as a new session.
 		c.Unset("Set-Cookie")
 		c.Unset("Location")
@@ -238,27 +246,27 @@ func (t *trail) Around(c *rest.Call, who auth.Who, run func() error) error {
 }
 
 // Rejected records a call that its caller may not make, and returns why.
-func (t *trail) Rejected(c *rest.Call, who auth.Who, why error) error {
+func (t *Trail) Rejected(c *rest.Call, who auth.Who, why error) error {
 	if r := c.Line(); r.Audited() || r.AuditedReport() && !who.IsTask() {
 		e := entryFor(c, who)
 		addResult(c, e, why)
-		if err := t.add(e); err != nil {
+		if err := t.Add(e); err != nil {
 			return err
 		}
 	}
 	return why
 }
 
-// add inserts the entry of a call that has ended, or counts the call in an earlier entry.
-func (t *trail) add(e *store.AuditEntry) error {
+// Add inserts the entry of a call that has ended, or counts the call in an earlier entry.
+func (t *Trail) Add(e *Entry) error {
 	ctx, cancel := context.WithTimeout(t.forCaller(t.stopping, e), rest.AnswerTimeout)
 	defer cancel()
 	repeats := *e.Status >= 400 || e.Verb == string(v1.View) || e.Verb == string(v1.Enter) || e.Verb == string(v1.Administer)
 	earlier, keep := t.place(e, repeats)
 	if earlier != 0 {
-		return t.db.RepeatAudit(ctx, earlier)
+		return repeat(ctx, t.db, earlier)
 	}
-	id, err := t.db.BeginAudit(ctx, *e)
+	id, err := Begin(ctx, t.db, *e)
 	if err == nil {
 		keep(id)
 	}
@@ -268,18 +276,18 @@ func (t *trail) add(e *store.AuditEntry) error {
 // place chooses the entry for a call that is not a successful change: the entry earlier or, if that
 // is 0, a new one, whose id keep stores for the next calls. If the caller has used up its entries, the
 // call is recorded without its object.
-func (t *trail) place(e *store.AuditEntry, repeats bool) (earlier int64, keep func(id int64)) {
+func (t *Trail) place(e *Entry, repeats bool) (earlier int64, keep func(id int64)) {
 	now := time.Now()
 	key, in := callIn(e), t.recent
 	if id, fresh, _ := in.Get(key, now); repeats && fresh {
 		return id, nil
 	}
-	if caller := t.caller(e); !t.single.Take(auditedKind{caller: caller, rejected: *e.Status >= 400}, now) {
+	if caller := t.caller(e); !t.single.Take(kindOfCalls{caller: caller, rejected: *e.Status >= 400}, now) {
 		e.Object, e.Names, e.Credential, repeats = "", nil, "several", true
 		if e.UserID == nil {
 			e.Username = ""
 		}
-		key, in = auditedCall{address: caller, method: e.Method, path: e.Path, status: *e.Status}, t.folded
+		key, in = call{address: caller, method: e.Method, path: e.Path, status: *e.Status}, t.folded
 		if id, fresh, _ := in.Get(key, now); fresh {
 			return id, nil
 		}
@@ -293,7 +301,7 @@ func (t *trail) place(e *store.AuditEntry, repeats bool) (earlier int64, keep fu
 
 // caller identifies the calls that are counted together: those of a user, those of programs in the
 // user's tasks, or those from an address without a session.
-func (t *trail) caller(e *store.AuditEntry) string {
+func (t *Trail) caller(e *Entry) string {
 	switch kind, _, _ := strings.Cut(e.Credential, " "); kind {
 	case "none":
 		if from, err := netip.ParseAddr(e.Address); err == nil {
@@ -309,20 +317,20 @@ func (t *trail) caller(e *store.AuditEntry) string {
 
 // forCaller says whose connections an entry uses. Repeated calls wait for each other's entry; those of callers without a session use the same
 // few connections, because nobody knows how many they are.
-func (t *trail) forCaller(ctx context.Context, e *store.AuditEntry) context.Context {
+func (t *Trail) forCaller(ctx context.Context, e *Entry) context.Context {
 	if e.UserID == nil && strings.HasPrefix(e.Credential, "none") {
 		return database.ForNotes(ctx, "strangers")
 	}
 	return database.ForNotes(ctx, t.caller(e))
 }
 
-func callIn(e *store.AuditEntry) auditedCall {
-	return auditedCall{e.Credential, e.Address, fault.ClipTo(e.Username, maxAuditedCallText), e.Method, e.Path, fault.ClipTo(e.Object, maxAuditedCallText), optional.Value(e.Status)}
+func callIn(e *Entry) call {
+	return call{e.Credential, e.Address, fault.ClipTo(e.Username, maxCallText), e.Method, e.Path, fault.ClipTo(e.Object, maxCallText), optional.Value(e.Status)}
 }
 
 // end stores the result of a call that had its entry before. Its own context lets it finish
 // while the server stops.
-func (t *trail) end(e *store.AuditEntry) {
+func (t *Trail) end(e *Entry) {
 	ctx, cancel := context.WithTimeout(t.forCaller(context.Background(), e), rest.AnswerTimeout)
 	defer cancel()
 	earlier, keep := int64(0), func(int64) {}
@@ -331,8 +339,8 @@ func (t *trail) end(e *store.AuditEntry) {
 	}
 	var err error
 	if earlier != 0 {
-		err = t.db.MergeAudit(ctx, e.ID, earlier)
-	} else if err = t.db.EndAudit(ctx, *e); err == nil {
+		err = merge(ctx, t.db, e.ID, earlier)
+	} else if err = End(ctx, t.db, *e); err == nil {
 		keep(e.ID)
 	}
 	if err != nil {
@@ -352,8 +360,8 @@ func namesIn(body []byte) json.RawMessage {
 		return nil
 	}
 	b, err := json.Marshal(picked)
-	if err == nil && len(b) > maxAuditNames {
-		b, err = json.Marshal(map[string]string{"cut": fault.ClipTo(string(b), maxAuditNames)})
+	if err == nil && len(b) > maxNames {
+		b, err = json.Marshal(map[string]string{"cut": fault.ClipTo(string(b), maxNames)})
 	}
 	if err != nil {
 		return nil
@@ -361,15 +369,15 @@ func namesIn(body []byte) json.RawMessage {
 	return b
 }
 
-// auditedFields are the names of fields, in lower case and without "_", that the trail keeps, in
+// keptFields are the names of fields, in lower case and without "_", that the trail keeps, in
 // addition to those that end with id, uuid or name.
-var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "checkpointstorage", "filters", "forever", "hard", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "maxslots", "measure", "numdays", "operations", "period", "preview",
+var keptFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "checkpointstorage", "filters", "forever", "hard", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "maxslots", "measure", "numdays", "operations", "period", "preview",
 	"priority", "readonly", "remote", "resourcepool", "resources", "saveexperimentbest", "savetrialbest", "savetriallatest", "serviceaccount", "setrevoked", "soft",
 	"states", "updates", "user", "validateonly", "weight"}
 
-func auditedField(name string) bool {
+func keptField(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
-	if slices.Contains(auditedFields, name) {
+	if slices.Contains(keptFields, name) {
 		return true
 	}
 	name = strings.TrimSuffix(name, "s")
@@ -379,7 +387,7 @@ func auditedField(name string) bool {
 func pickFields(fields map[string]json.RawMessage, depth int) map[string]any {
 	picked := map[string]any{}
 	for name, raw := range fields {
-		if auditedField(name) {
+		if keptField(name) {
 			if v := pickValue(raw, depth); v != nil {
 				picked[plain(name)] = v
 			}
@@ -407,10 +415,10 @@ func pickValue(raw json.RawMessage, depth int) any {
 			return nil
 		}
 		out := []any{}
-		for _, element := range list[:min(len(list), maxAuditList)] {
+		for _, element := range list[:min(len(list), maxList)] {
 			out = append(out, pickValue(element, depth-1))
 		}
-		if more := len(list) - maxAuditList; more > 0 {
+		if more := len(list) - maxList; more > 0 {
 			out = append(out, "and "+strconv.Itoa(more)+" more")
 		}
 		return out
@@ -423,7 +431,7 @@ func pickValue(raw json.RawMessage, depth int) any {
 	case 't', 'f':
 		return raw
 	}
-	if len(raw) > maxAuditNumber || bytes.ContainsAny(raw, "eE") { // 1e9999 is one of 10,000 digits
+	if len(raw) > maxNumber || bytes.ContainsAny(raw, "eE") { // 1e9999 is one of 10,000 digits
 		return plain(string(raw))
 	}
 	return raw
@@ -437,7 +445,7 @@ func plain(text string) string {
 // idIn finds the id of what was created in a response: its own, or that of its only object.
 func idIn(body []byte) string {
 	var fields map[string]json.RawMessage
-	if len(body) == 0 || len(body) > maxAuditBody || json.Unmarshal(body, &fields) != nil {
+	if len(body) == 0 || len(body) > maxBody || json.Unmarshal(body, &fields) != nil {
 		return ""
 	}
 	if id := scalarIn(fields, "id", "tokenId", "uuid"); id != "" {

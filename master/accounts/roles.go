@@ -1,4 +1,4 @@
-package api
+package accounts
 
 import (
 	"context"
@@ -6,40 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-// registerRoles must run before registerUsers: the route /users/:id would also match /users/assignments.
-func (a *API) registerRoles() {
-	rest.Serve(a.router, v1.AssignMultipleGroups, a.assignGroups)
-	rest.Serve(a.router, v1.ListGroups, a.listGroups)
-	rest.Serve(a.router, v1.CreateGroup, a.createGroup)
-	rest.ServeOn(a.router, v1.GetGroup, a.onGroup(), a.group)
-	rest.ServeOn(a.router, v1.UpdateGroup, a.onGroup(), a.updateGroup)
-	rest.ServeOn(a.router, v1.DeleteGroup, a.onGroup(), a.deleteGroup)
-	rest.Serve(a.router, v1.ListRoles, a.listRoles)
-	rest.Serve(a.router, v1.GetRolesByID, a.rolesByID)
-	rest.Serve(a.router, v1.SearchRolesAssignableToScope, a.assignableRoles)
-	rest.ServeOn(a.router, v1.GetRolesAssignedToUser, rest.On("user", func(ctx context.Context, id int) (accounts.User, error) { return accounts.UserByID(ctx, a.db.DB, id) }, ofUser), a.rolesOfUser)
-	rest.ServeOn(a.router, v1.GetRolesAssignedToGroup, a.onGroup(), a.rolesOfGroup)
-	rest.Serve(a.router, v1.AssignRoles, a.assignRoles)
-	rest.Serve(a.router, v1.RemoveAssignments, a.removeRoles)
-	rest.Serve(a.router, v1.GetPermissionsSummary, a.ownRoles)
-	rest.ServeOn(a.router, v1.ListWorkspaceMembers, rest.On("workspace", a.db.Workspace, ofWorkspace), a.workspaceMembers)
-	rest.Serve(a.router, v1.PreviewAccess, a.previewAccess)
-}
-
-// rolesChanged makes changed roles effective: immediately on this master, and on other masters when
-// their cached callers expire (whoTTL).
-func (a *API) rolesChanged() {
-	a.auth.forgetAll()
-	a.bus.Publish(accounts.TopicAccess)
-}
 
 const permissionPrefix = "PERMISSION_TYPE_"
 
@@ -52,11 +23,6 @@ func wireRole(r auth.Role) v1.Role {
 	return w
 }
 
-func wireRolePtr(r auth.Role) *v1.Role {
-	w := wireRole(r)
-	return &w
-}
-
 func wireRoles(list []auth.Role) (out []v1.Role) {
 	for _, r := range list {
 		out = append(out, wireRole(r))
@@ -64,12 +30,12 @@ func wireRoles(list []auth.Role) (out []v1.Role) {
 	return out
 }
 
-func (a *API) listRoles(_ context.Context, _ *rest.Call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
+func (d Deps) listRoles(_ context.Context, _ *rest.Call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
 	list, p, err := rest.Cut(auth.Roles(), pageOf(req.Offset, req.Limit))
 	return &v1.ListRolesResponse{Roles: wireRoles(list), Pagination: p}, err
 }
 
-func (a *API) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchRolesAssignableToScopeRequest) (*v1.SearchRolesAssignableToScopeResponse, error) {
+func (d Deps) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchRolesAssignableToScopeRequest) (*v1.SearchRolesAssignableToScopeResponse, error) {
 	all := auth.Roles()
 	if req.WorkspaceID != nil {
 		all = slices.DeleteFunc(all, auth.Role.OnlyGlobal)
@@ -80,7 +46,7 @@ func (a *API) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchR
 
 // seesAssignment reports whether the caller may see an assignment. Callers see their own assignments, the assignments in
 // workspaces that they may view, and assignments for the whole cluster if they may assign roles.
-func seesAssignment(c *rest.Call, x accounts.Assignment) bool {
+func seesAssignment(c *rest.Call, x Assignment) bool {
 	switch {
 	case c.Who().Grants == nil || c.Who().IsAdmin() || x.UserID != nil && *x.UserID == c.Who().UserID:
 		return true
@@ -92,7 +58,7 @@ func seesAssignment(c *rest.Call, x accounts.Assignment) bool {
 
 // withAssignments groups assignments by role: each role with its users and groups, and whether everybody has it, in the
 // order of the list.
-func withAssignments(list []accounts.Assignment) (out []v1.RoleWithAssignments) {
+func withAssignments(list []Assignment) (out []v1.RoleWithAssignments) {
 	for _, x := range list {
 		role, ok := auth.RoleByID(x.RoleID)
 		if !ok {
@@ -100,7 +66,7 @@ func withAssignments(list []accounts.Assignment) (out []v1.RoleWithAssignments) 
 		}
 		at := slices.IndexFunc(out, func(r v1.RoleWithAssignments) bool { return r.Role.RoleID == int(x.RoleID) })
 		if at < 0 {
-			at, out = len(out), append(out, v1.RoleWithAssignments{Role: wireRolePtr(role)})
+			at, out = len(out), append(out, v1.RoleWithAssignments{Role: new(wireRole(role))})
 		}
 		assigned := v1.RoleAssignment{Role: v1.Role{RoleID: int(role.ID), Name: role.Name},
 			ScopeWorkspaceID: x.WorkspaceID, ScopeCluster: x.WorkspaceID == nil}
@@ -118,7 +84,7 @@ func withAssignments(list []accounts.Assignment) (out []v1.RoleWithAssignments) 
 }
 
 // summaries returns the roles in a list of assignments, each with its scope: workspaces or the cluster.
-func summaries(list []accounts.Assignment) (roles []v1.Role, out []v1.RoleAssignmentSummary) {
+func summaries(list []Assignment) (roles []v1.Role, out []v1.RoleAssignmentSummary) {
 	pairs := make([][2]int, len(list))
 	for i, x := range list {
 		pairs[i][0] = int(x.RoleID)
@@ -134,11 +100,11 @@ func summaries(list []accounts.Assignment) (roles []v1.Role, out []v1.RoleAssign
 	return roles, out
 }
 
-func (a *API) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDRequest) (*v1.GetRolesByIDResponse, error) {
+func (d Deps) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDRequest) (*v1.GetRolesByIDResponse, error) {
 	if err := checkNamed("roleIds", req.RoleIDs); err != nil {
 		return nil, err
 	}
-	all, err := accounts.Assignments(ctx, a.db.DB)
+	all, err := Assignments(ctx, d.DB)
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +114,9 @@ func (a *API) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDR
 		if !ok {
 			return nil, noRole(id)
 		}
-		var list []accounts.Assignment
-		for _, x := range all {
-			if x.RoleID == role.ID && seesAssignment(c, x) {
-				list = append(list, x)
-			}
-		}
-		found := withAssignments(list)
+		found := withAssignments(slices.DeleteFunc(slices.Clone(all), func(x Assignment) bool { return x.RoleID != role.ID || !seesAssignment(c, x) }))
 		if len(found) == 0 {
-			found = []v1.RoleWithAssignments{{Role: wireRolePtr(role)}}
+			found = []v1.RoleWithAssignments{{Role: new(wireRole(role))}}
 		}
 		resp.Roles = append(resp.Roles, found[0])
 	}
@@ -167,22 +127,22 @@ func noRole(id int) error {
 	return fault.New(fault.NotFound, "there is no role %d; det rbac list-roles shows all roles", id)
 }
 
-func (a *API) rolesOfUser(ctx context.Context, c *rest.Call, u accounts.User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
-	list, err := accounts.AssignmentsOfUser(ctx, a.db.DB, u.ID)
+func (d Deps) rolesOfUser(ctx context.Context, c *rest.Call, u User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
+	list, err := AssignmentsOfUser(ctx, d.DB, u.ID)
 	if u.ID != c.Who().UserID {
-		list = slices.DeleteFunc(list, func(x accounts.Assignment) bool { return !seesAssignment(c, x) })
+		list = slices.DeleteFunc(list, func(x Assignment) bool { return !seesAssignment(c, x) })
 	}
 	return &v1.GetRolesAssignedToUserResponse{Roles: withAssignments(list)}, err
 }
 
-func (a *API) rolesOfGroup(ctx context.Context, c *rest.Call, g accounts.Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
-	list, err := accounts.AssignmentsOfGroup(ctx, a.db.DB, g.ID)
+func (d Deps) rolesOfGroup(ctx context.Context, c *rest.Call, g Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
+	list, err := AssignmentsOfGroup(ctx, d.DB, g.ID)
 	member := false
 	if err == nil {
-		member, err = accounts.IsMember(ctx, a.db.DB, g.ID, c.Who().UserID)
+		member, err = IsMember(ctx, d.DB, g.ID, c.Who().UserID)
 	}
 	if !member {
-		list = slices.DeleteFunc(list, func(x accounts.Assignment) bool { return !seesAssignment(c, x) })
+		list = slices.DeleteFunc(list, func(x Assignment) bool { return !seesAssignment(c, x) })
 	}
 	resp := &v1.GetRolesAssignedToGroupResponse{}
 	resp.Roles, resp.Assignments = summaries(list)
@@ -190,49 +150,49 @@ func (a *API) rolesOfGroup(ctx context.Context, c *rest.Call, g accounts.Group, 
 }
 
 // ownRoles returns the caller's roles, also on a master that does not use roles yet.
-func (a *API) ownRoles(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
-	list, err := accounts.AssignmentsOfUser(ctx, a.db.DB, c.Who().UserID)
+func (d Deps) ownRoles(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
+	list, err := AssignmentsOfUser(ctx, d.DB, c.Who().UserID)
 	resp := &v1.GetPermissionsSummaryResponse{}
 	resp.Roles, resp.Assignments = summaries(list)
 	return resp, err
 }
 
-func (a *API) assignRoles(ctx context.Context, c *rest.Call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
-	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
+func (d Deps) assignRoles(ctx context.Context, c *rest.Call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
+	list, err := d.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := accounts.AssignRoles(ctx, a.db.DB, list, c.May(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
+	changed, err := AssignRoles(ctx, d.DB, list, c.May(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
 	if err != nil {
 		return nil, err
 	}
 	if changed {
-		a.rolesChanged()
+		d.Callers.RolesChanged()
 	}
 	return &v1.Empty{}, nil
 }
 
-func (a *API) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
-	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
+func (d Deps) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
+	list, err := d.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err == nil {
-		err = accounts.RemoveRoles(ctx, a.db.DB, a.db.Roles, list)
+		err = RemoveRoles(ctx, d.DB, d.Roles, list)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	d.Callers.RolesChanged()
 	return &v1.Empty{}, nil
 }
 
 // assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and
 // that the caller may assign roles there.
-func (a *API) assignments(ctx context.Context, c *rest.Call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]accounts.Assignment, error) {
+func (d Deps) assignments(ctx context.Context, c *rest.Call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]Assignment, error) {
 	if n := len(users) + len(groups) + len(everybodys); n == 0 || n > maxAssigned {
 		return nil, fault.New(fault.Invalid, "a request assigns or removes 1 to %d roles, found %d", maxAssigned, n)
 	}
-	var list []accounts.Assignment
+	var list []Assignment
 	add := func(field string, r v1.RoleAssignment, user, group *int) error {
-		x, err := a.assignment(ctx, c, field, r)
+		x, err := d.assignment(ctx, c, field, r)
 		x.UserID, x.GroupID = user, group
 		list = append(list, x)
 		return err
@@ -259,29 +219,29 @@ func (a *API) assignments(ctx context.Context, c *rest.Call, users []v1.UserRole
 			return nil, err
 		}
 	}
-	knownUsers, err := accounts.UsersByID(ctx, a.db.DB, userIDs)
+	knownUsers, err := UsersByID(ctx, d.DB, userIDs)
 	if err != nil {
 		return nil, err
 	}
-	knownGroups, err := accounts.GroupsByID(ctx, a.db.DB, groupIDs)
+	knownGroups, err := GroupsByID(ctx, d.DB, groupIDs)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range userIDs {
-		if !slices.ContainsFunc(knownUsers, func(u accounts.User) bool { return u.ID == id }) {
+		if !slices.ContainsFunc(knownUsers, func(u User) bool { return u.ID == id }) {
 			return nil, fault.New(fault.NotFound, "user %d not found", id)
 		}
 	}
 	for _, id := range groupIDs {
-		if !slices.ContainsFunc(knownGroups, func(g accounts.Group) bool { return g.ID == id }) {
+		if !slices.ContainsFunc(knownGroups, func(g Group) bool { return g.ID == id }) {
 			return nil, fault.New(fault.NotFound, "group %d not found", id)
 		}
 	}
 	return list, nil
 }
 
-func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.RoleAssignment) (accounts.Assignment, error) {
-	x := accounts.Assignment{RoleID: auth.RoleID(r.Role.RoleID), WorkspaceID: r.ScopeWorkspaceID}
+func (d Deps) assignment(ctx context.Context, c *rest.Call, field string, r v1.RoleAssignment) (Assignment, error) {
+	x := Assignment{RoleID: auth.RoleID(r.Role.RoleID), WorkspaceID: r.ScopeWorkspaceID}
 	role, ok := auth.RoleByID(x.RoleID)
 	if !ok {
 		return x, noRole(r.Role.RoleID)
@@ -294,14 +254,14 @@ func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.R
 		case role.OnlyGlobal():
 			return x, fault.New(fault.Invalid, "%s: role %s can be assigned only for the whole cluster", field, role.Name)
 		}
-		w, err := a.db.Workspace(ctx, *x.WorkspaceID)
+		w, err := d.Workspace(ctx, *x.WorkspaceID)
 		if err == nil {
-			err = c.May(auth.View, ofWorkspace(w))
+			err = c.May(auth.View, w)
 		}
 		if err != nil {
 			return x, err
 		}
-		in.WorkspaceID = w.ID
+		in.WorkspaceID = w.WorkspaceID
 	}
 	if auth.Can(c.Who(), auth.Assign, in) {
 		return x, nil
@@ -312,9 +272,9 @@ func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.R
 	return x, fault.New(fault.Forbidden, "%s may not assign roles in workspace %d", c.Who().Username, *x.WorkspaceID)
 }
 
-func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
+func (d Deps) workspaceMembers(ctx context.Context, c *rest.Call, w auth.Object, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
 	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(req.Name)) }
-	list, err := accounts.AssignmentsIn(ctx, a.db.DB, w.ID)
+	list, err := AssignmentsIn(ctx, d.DB, w.WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -326,25 +286,92 @@ func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w store.Worksp
 			groupIDs = append(groupIDs, *x.GroupID)
 		}
 	}
-	users, err := accounts.UsersByID(ctx, a.db.DB, userIDs)
+	users, err := UsersByID(ctx, d.DB, userIDs)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := accounts.GroupsByID(ctx, a.db.DB, groupIDs)
+	groups, err := GroupsByID(ctx, d.DB, groupIDs)
 	if err != nil {
 		return nil, err
 	}
-	users = slices.DeleteFunc(users, func(u accounts.User) bool { return !matches(u.Username) && !matches(u.DisplayName) })
-	groups = slices.DeleteFunc(groups, func(g accounts.Group) bool { return !matches(g.Name) })
-	list = slices.DeleteFunc(list, func(x accounts.Assignment) bool {
-		return !slices.ContainsFunc(users, func(u accounts.User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
-			!slices.ContainsFunc(groups, func(g accounts.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID }) &&
+	users = slices.DeleteFunc(users, func(u User) bool { return !matches(u.Username) && !matches(u.DisplayName) })
+	groups = slices.DeleteFunc(groups, func(g Group) bool { return !matches(g.Name) })
+	list = slices.DeleteFunc(list, func(x Assignment) bool {
+		return !slices.ContainsFunc(users, func(u User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
+			!slices.ContainsFunc(groups, func(g Group) bool { return x.GroupID != nil && g.ID == *x.GroupID }) &&
 			(x.UserID != nil || x.GroupID != nil)
 	})
 	resp := &v1.GetGroupsAndUsersAssignedToWorkspaceResponse{Assignments: withAssignments(list)}
 	for _, u := range users {
-		resp.UsersAssignedDirectly = append(resp.UsersAssignedDirectly, wireUser(u))
+		resp.UsersAssignedDirectly = append(resp.UsersAssignedDirectly, WireUser(u))
 	}
-	resp.Groups, err = a.details(ctx, groups)
+	resp.Groups, err = d.details(ctx, groups)
 	return resp, err
+}
+
+// previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
+// of basic mode as ClusterAdmins, because they become that at the switch.
+func (d Deps) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
+	users, _, err := Users(ctx, d.DB, UserFilter{})
+	if err != nil {
+		return nil, err
+	}
+	users, p, err := rest.Cut(users, req.Window)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	grants, err := GrantsOf(ctx, d.DB, ids)
+	if err != nil {
+		return nil, err
+	}
+	owned, err := d.Owned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workspaces, err := d.Workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byOwner := map[int][]Owned{}
+	for _, o := range owned {
+		byOwner[o.OwnerID] = append(byOwner[o.OwnerID], o)
+	}
+	resp := &v1.AccessPreviewResponse{InUse: bool(d.Roles), Workspaces: len(workspaces), Pagination: p}
+	for _, u := range users {
+		g := grants[u.ID]
+		if !resp.InUse && u.Admin && u.Active {
+			g = append(auth.NewGrants([][2]int{{int(auth.ClusterAdmin), 0}}), g...)
+		}
+		resp.Users = append(resp.Users, previewOf(u, g, workspaces, byOwner[u.ID]))
+	}
+	return resp, nil
+}
+
+func previewOf(u User, g auth.Grants, workspaces []int, owned []Owned) v1.AccessPreview {
+	who := auth.Who{UserID: u.ID, Grants: &g}
+	out := v1.AccessPreview{UserID: u.ID, Username: u.Username, Active: u.Active, ClusterAdmin: who.IsAdmin()}
+	for _, w := range workspaces {
+		in := auth.Object{Kind: v1.KindExperiment, WorkspaceID: w}
+		if auth.Can(who, auth.View, in) {
+			out.Views++
+		}
+		if auth.Can(who, auth.Create, in) {
+			out.Edits++
+		}
+	}
+	for _, o := range owned {
+		is := auth.Object{Kind: v1.KindExperiment, OwnerID: u.ID, WorkspaceID: o.WorkspaceID}
+		out.Owns += o.N
+		if !auth.Can(who, auth.View, is) {
+			out.LosesSight += o.N
+		}
+		if !auth.Can(who, auth.Change, is) {
+			out.LosesControl += o.N
+		}
+	}
+	return out
 }

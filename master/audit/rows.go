@@ -1,4 +1,4 @@
-package store
+package audit
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 )
 
-// An AuditEntry is a row of the audit trail.
-type AuditEntry struct {
+// An Entry is a row of the audit trail.
+type Entry struct {
 	ID          int64           `db:"id"`
 	At          time.Time       `db:"at"`
 	EndedAt     *time.Time      `db:"ended_at"` // nil: its master ended first
@@ -33,10 +34,18 @@ type AuditEntry struct {
 	Error       string          `db:"error"`
 }
 
-const auditColumns = `id, at, ended_at, last_at, times, user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error`
+// in adds the workspace of an object.
+func (e *Entry) in(is auth.Object) *Entry {
+	if is.WorkspaceID != 0 {
+		e.WorkspaceID = &is.WorkspaceID
+	}
+	return e
+}
 
-// maxAuditText is the maximum number of bytes of a name or an error in the audit trail.
-const maxAuditText = 500
+const columns = `id, at, ended_at, last_at, times, user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error`
+
+// maxText is the maximum number of bytes of a name or an error in the audit trail.
+const maxText = 500
 
 // unflushed is a condition that is always true. A statement with it makes its transaction commit without waiting
 // until PostgreSQL has written the commit to the disk. The next commit that waits also writes all earlier ones. So
@@ -45,48 +54,48 @@ const maxAuditText = 500
 // first.
 const unflushed = `set_config('synchronous_commit', 'off', true) = 'off'`
 
-// BeginAudit inserts the entry of a call that is about to begin, or, if it has a status, of one
+// Begin inserts the entry of a call that is about to begin, or, if it has a status, of one
 // that has ended.
-func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
-	return database.Scalar[int64](ctx, db.DB, `
+func Begin(ctx context.Context, db *database.DB, e Entry) (int64, error) {
+	return database.Scalar[int64](ctx, db, `
 		INSERT INTO audit (user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error, ended_at)
 		SELECT @user::int, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace::int, @names::text::jsonb, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END
 		WHERE @status::int IS NOT NULL OR `+unflushed+`
 		RETURNING id`,
-		database.Args{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
-			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": auditText(e.Error)})
+		database.Args{"user": e.UserID, "username": stored(e.Username), "credential": e.Credential, "address": stored(e.Address), "method": e.Method, "path": e.Path,
+			"verb": e.Verb, "kind": e.Kind, "object": stored(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": stored(e.Error)})
 }
 
-// EndAudit completes an entry: its user, object, workspace, names and result.
-func (db *DB) EndAudit(ctx context.Context, e AuditEntry) error {
+// End completes an entry: its user, object, workspace, names and result.
+func End(ctx context.Context, db *database.DB, e Entry) error {
 	_, err := db.Exec(ctx, `
 		UPDATE audit SET ended_at = now(), user_id = @user, username = @username, object = @object, workspace_id = @workspace, names = @names::text::jsonb, status = @status, error = @error
 		WHERE id = @id AND ended_at IS NULL AND `+unflushed,
-		database.Args{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": auditText(e.Error)})
+		database.Args{"id": e.ID, "user": e.UserID, "username": stored(e.Username), "object": stored(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": stored(e.Error)})
 	return err
 }
 
-func auditText(s string) string {
-	return fault.ClipTo(database.Text(s), maxAuditText)
+func stored(s string) string {
+	return fault.ClipTo(database.Text(s), maxText)
 }
 
-// RepeatAudit counts a further call in the entry of an equal earlier call.
-func (db *DB) RepeatAudit(ctx context.Context, id int64) error {
+// repeat counts a further call in the entry of an equal earlier call.
+func repeat(ctx context.Context, db *database.DB, id int64) error {
 	_, err := db.Exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
 	return err
 }
 
-// MergeAudit removes the entry of a call that has failed in the same way as an earlier call, and
+// merge removes the entry of a call that has failed in the same way as an earlier call, and
 // counts the call in the earlier entry.
-func (db *DB) MergeAudit(ctx context.Context, id, earlier int64) error {
+func merge(ctx context.Context, db *database.DB, id, earlier int64) error {
 	_, err := db.Exec(ctx, `
 		WITH counted AS (UPDATE audit SET times = times + 1, last_at = now() WHERE id = $2 RETURNING id)
 		DELETE FROM audit WHERE id = $1 AND EXISTS (SELECT FROM counted)`, id, earlier)
 	return err
 }
 
-// An AuditFilter chooses entries; zero values choose all.
-type AuditFilter struct {
+// A Filter chooses entries; zero values choose all.
+type Filter struct {
 	Username    string
 	Kind        string
 	Object      string
@@ -98,9 +107,9 @@ type AuditFilter struct {
 	Before      int64 // only entries with smaller ids
 }
 
-// Audit lists entries, the newest first.
-func (db *DB) Audit(ctx context.Context, f AuditFilter, limit int) ([]AuditEntry, error) {
-	return database.Rows[AuditEntry](ctx, db.DB, `SELECT `+auditColumns+` FROM audit
+// Entries lists entries, the newest first.
+func Entries(ctx context.Context, db *database.DB, f Filter, limit int) ([]Entry, error) {
+	return database.Rows[Entry](ctx, db, `SELECT `+columns+` FROM audit
 		WHERE (@username = '' OR username = lower(@username)) AND (@kind = '' OR kind = @kind) AND (@object = '' OR object = @object)
 			AND (@verb = '' OR verb = @verb) AND (@workspace = 0 OR workspace_id = @workspace)
 			AND (NOT @failed OR status IS NULL OR status >= 400)
@@ -112,29 +121,29 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter, limit int) ([]AuditEntry
 }
 
 const (
-	auditInterval = time.Hour
-	auditBatch    = 5000 // entries in one statement
+	keepEvery = time.Hour
+	keepBatch = 5000 // entries in one statement
 )
 
-// KeepAudit deletes entries that are older than some days, until ctx ends. Any number of
+// Keep deletes entries that are older than some days, until ctx ends. Any number of
 // masters may run it.
-func (db *DB) KeepAudit(ctx context.Context, days int, log *slog.Logger) {
+func Keep(ctx context.Context, db *database.DB, days int, log *slog.Logger) {
 	for ctx.Err() == nil {
-		pause := auditInterval
-		n, err := db.DeleteAudit(ctx, days)
+		pause := keepEvery
+		n, err := Delete(ctx, db, days)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			log.Warn("could not delete old entries of the audit trail", "error", err)
 			pause = time.Minute
-		case n == auditBatch:
+		case n == keepBatch:
 			pause = time.Second
 		}
 		_ = sleep.For(ctx, pause)
 	}
 }
 
-// DeleteAudit deletes a batch of entries that are older than some days, the oldest first.
-func (db *DB) DeleteAudit(ctx context.Context, days int) (int64, error) {
+// Delete deletes a batch of entries that are older than some days, the oldest first.
+func Delete(ctx context.Context, db *database.DB, days int) (int64, error) {
 	return db.Exec(ctx, `DELETE FROM audit WHERE id IN (
-		SELECT id FROM audit WHERE at < now() - make_interval(days => $1) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`, days, auditBatch)
+		SELECT id FROM audit WHERE at < now() - make_interval(days => $1) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`, days, keepBatch)
 }

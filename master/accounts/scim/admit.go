@@ -1,4 +1,4 @@
-package api
+package scim
 
 import (
 	"crypto/sha256"
@@ -14,29 +14,29 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 )
 
-// serviceSCIM is the caller of the endpoints of SCIM.
-const serviceSCIM = "scim"
+// Service is the caller of the endpoints of SCIM.
+const Service = "scim"
 
 // Limits for SCIM clients. They hold for each master.
 const (
-	maxSCIMCalls     = 8 // at once
-	maxSCIMPerMinute = 6000
-	maxSCIMWrong     = 30 // wrong secrets of an address in LoginWindow
-	scimWait         = 5 * time.Second
+	maxCalls     = 8 // at once
+	maxPerMinute = 6000
+	MaxWrong     = 30 // wrong secrets of an address in accounts.LoginWindow
+	callWait     = 5 * time.Second
 )
 
-// SCIMSecrets are hashes of the secrets of SCIM clients.
-type SCIMSecrets struct {
+// Secrets are hashes of the secrets of SCIM clients.
+type Secrets struct {
 	Tokens [][32]byte // after Bearer
 	Logins [][32]byte // username:password, after Basic
 }
 
-// HashSCIMSecret returns the hash by which secrets are compared.
-func HashSCIMSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
+// HashSecret returns the hash by which secrets are compared.
+func HashSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // fits reports whether a header has one of the secrets. It compares hashes of equal length in
 // constant time, and all of them.
-func (s *SCIMSecrets) fits(header string) bool {
+func (s *Secrets) fits(header string) bool {
 	scheme, given, _ := strings.Cut(strings.TrimSpace(header), " ")
 	given = strings.TrimSpace(given)
 	var known [][32]byte
@@ -50,15 +50,15 @@ func (s *SCIMSecrets) fits(header string) bool {
 		}
 		known, given = s.Logins, string(b)
 	}
-	hash, found := HashSCIMSecret(given), 0
+	hash, found := HashSecret(given), 0
 	for _, k := range known {
 		found |= subtle.ConstantTimeCompare(hash[:], k[:])
 	}
 	return found == 1 && given != ""
 }
 
-// scimCalls limits the calls of SCIM clients.
-type scimCalls struct {
+// calls limits the calls of SCIM clients.
+type calls struct {
 	slots chan struct{}
 
 	mu    sync.Mutex // guards the fields below
@@ -66,54 +66,54 @@ type scimCalls struct {
 	calls int
 }
 
-func newSCIMCalls() *scimCalls { return &scimCalls{slots: make(chan struct{}, maxSCIMCalls)} }
+func newCalls() *calls { return &calls{slots: make(chan struct{}, maxCalls)} }
 
 // count counts a call, and reports whether there were too many in this minute.
-func (s *scimCalls) count(now time.Time) bool {
+func (s *calls) count(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.since) >= time.Minute {
 		s.since, s.calls = now, 0
 	}
 	s.calls++
-	return s.calls <= maxSCIMPerMinute
+	return s.calls <= maxPerMinute
 }
 
-// admitSCIM checks the secret of a SCIM client before its body is read, and runs the handler.
-func (a *API) admitSCIM(c *rest.Call, run func(who auth.Who) error) error {
-	if a.cfg.SCIM == nil {
+// admit checks the secret of a SCIM client before its body is read, and runs the handler.
+func (d Deps) admit(c *rest.Call, run func(who auth.Who) error) error {
+	if d.Secrets == nil {
 		return fault.New(fault.NotFound, "SCIM is not switched on; an administrator can do so with scim.enabled in the master's configuration")
 	}
-	who := auth.Who{Username: serviceSCIM, Service: serviceSCIM}
-	if !a.cfg.SCIM.fits(c.Get("Authorization")) {
-		return c.Reject(a.wrongSCIMSecret(c))
+	who := auth.Who{Username: Service, Service: Service}
+	if !d.Secrets.fits(c.Get("Authorization")) {
+		return c.Reject(d.wrongSecret(c))
 	}
-	if !a.scimCalls.count(time.Now()) {
-		return fault.New(fault.TooMany, "more than %d calls in a minute; try again later", maxSCIMPerMinute)
+	if !d.calls.count(time.Now()) {
+		return fault.New(fault.TooMany, "more than %d calls in a minute; try again later", maxPerMinute)
 	}
-	wait := time.NewTimer(scimWait)
+	wait := time.NewTimer(callWait)
 	defer wait.Stop()
 	select {
-	case a.scimCalls.slots <- struct{}{}:
-		defer func() { <-a.scimCalls.slots }()
+	case d.calls.slots <- struct{}{}:
+		defer func() { <-d.calls.slots }()
 	case <-wait.C:
-		return fault.New(fault.TooMany, "more than %d calls at once; try again", maxSCIMCalls)
+		return fault.New(fault.TooMany, "more than %d calls at once; try again", maxCalls)
 	}
 	return run(who)
 }
 
-// wrongSCIMSecret counts a wrong secret. The right secret is accepted regardless of the number of wrong
+// wrongSecret counts a wrong secret. The right secret is accepted regardless of the number of wrong
 // ones from the same address, so nobody can lock the client out.
-func (a *API) wrongSCIMSecret(c *rest.Call) error {
+func (d Deps) wrongSecret(c *rest.Call) error {
 	c.Set("WWW-Authenticate", `Bearer realm="scim"`)
 	ctx, cancel := c.Within()
 	defer cancel()
 	key := "scim " + c.Address()
-	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, LoginWindow)
+	tallies, err := accounts.CountLogin(ctx, d.DB, []string{key}, accounts.LoginWindow)
 	if err != nil {
 		return err
 	}
-	if t := tallies[key]; t.Tries > maxSCIMWrong {
+	if t := tallies[key]; t.Tries > MaxWrong {
 		return fault.New(fault.TooMany, "too many wrong secrets from your address; try again in %d seconds", max(0, int(t.Wait))+1)
 	}
 	return fault.New(fault.Unauthenticated, "the secret of the SCIM client is missing or wrong: send that of scim.auth in the master's configuration, in the header Authorization")

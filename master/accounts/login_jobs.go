@@ -1,10 +1,10 @@
-package api
+package accounts
 
 import (
 	"context"
 	"time"
 
-	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -40,15 +40,15 @@ func (s *JobSignIn) userOf(j SignedJob) (string, error) {
 
 // loginJob signs a Nomad job in, until its workload identity expires. The identity proves which job asks; the
 // configuration alone decides as which service account it signs in.
-func (a *API) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobRequest) (*v1.LoginResponse, error) {
+func (d Deps) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobRequest) (*v1.LoginResponse, error) {
 	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
-	s := a.cfg.JobSignIn
+	s := d.Jobs
 	if s == nil {
 		return nil, fault.New(fault.NotFound, "Nomad jobs cannot sign in to this cluster: the master's configuration has no job_sign_in")
 	}
-	end, err := a.limitSignIns(ctx, c, "job", maxSignInsPerAddress)
+	end, err := d.SignIns.Begin(ctx, c, "job", MaxSignInsPerAddress)
 	if err != nil {
 		return nil, err
 	}
@@ -61,24 +61,24 @@ func (a *API) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobReques
 	if err != nil {
 		return nil, err
 	}
-	noteUser(c, nil, name)
-	u, err := accounts.UserByName(ctx, a.db.DB, name)
+	audit.NoteUser(c, nil, name)
+	u, err := UserByName(ctx, d.DB, name)
 	if fault.Is(err, fault.NotFound) || err == nil && (!u.Service || !u.Active) {
 		return nil, fault.New(fault.Forbidden, "Nomad job %s signs in as the service account %s, which does not exist or is not active; an admin creates it with det user create %s --service-account", job.JobID, name, name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	noteUser(c, &u.ID, name)
+	audit.NoteUser(c, &u.ID, name)
 	life := min(time.Until(job.Until), maxJobSession)
 	if life <= 0 {
 		return nil, fault.New(fault.Unauthenticated, "the workload identity has expired")
 	}
-	place := a.place(c)
+	place := PlaceOf(c)
 	place.Agent = agentOf("Nomad job " + job.JobID)
 	token, hash := auth.NewToken()
-	if err := a.newSession(ctx, c, u, hash, life, place); err != nil {
+	if err := BeginSession(ctx, c, d.DB, u, hash, life, place); err != nil {
 		return nil, err
 	}
-	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
+	return &v1.LoginResponse{Token: token, User: WireUser(u)}, nil
 }

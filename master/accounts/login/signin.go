@@ -1,4 +1,4 @@
-package api
+package login
 
 import (
 	"context"
@@ -15,22 +15,20 @@ import (
 	"golang.org/x/crypto/nacl/box"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/accounts/login"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
-	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/signin"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (
-	maxSignIns           = 16 // calls to identity providers at once
-	maxSignInsPerAddress = 120
-	maxPollsPerAddress   = 600 // of device codes
-	signInTime           = 10 * time.Minute
-	maxSignInValue       = 4096
+	maxPollsPerAddress    = 600  // of device codes
+	maxSignOutsPerAddress = 1200 // a provider signs all its users out from one address
+	signInTime            = 10 * time.Minute
+	maxSignInValue        = 4096
 	// cliRelay is the relay state of det auth login. Such a sign-in ends at cliAddress, where
 	// det listens, with the token: both are Determined's.
 	cliRelay   = "cli"
@@ -41,24 +39,14 @@ const (
 	cliSealed = "http://localhost:49176/?sealed="
 )
 
-func (a *API) registerSignIn() {
-	rest.Raw(a.router, v1.StartSignIn, a.startSignIn)
-	rest.Raw(a.router, v1.ConfirmSignIn, a.confirmSignIn)
-	rest.Raw(a.router, v1.StartSignInWith, a.startSignIn)
-	rest.Raw(a.router, v1.ConfirmSignInWith, a.confirmSignIn)
-	rest.Raw(a.router, v1.FinishSignIn, a.finishSignIn)
-	rest.Serve(a.router, v1.StartDeviceSignIn, a.startDevice)
-	rest.Serve(a.router, v1.FinishDeviceSignIn, a.finishDevice)
-}
-
-// ssoProviders lists the identity providers as clients know them.
-func (a *API) ssoProviders() []v1.SSOProvider {
+// Offered lists the identity providers as clients know them.
+func Offered(providers *signin.Providers, publicURL string) []v1.SSOProvider {
 	list := []v1.SSOProvider{}
-	if a.cfg.SignIn == nil {
+	if providers == nil {
 		return list
 	}
-	for i, p := range a.cfg.SignIn.List() {
-		at := strings.TrimSuffix(a.cfg.PublicURL, "/") + "/oidc/sso"
+	for i, p := range providers.List() {
+		at := strings.TrimSuffix(publicURL, "/") + "/oidc/sso"
 		if i > 0 {
 			at += "/" + url.PathEscape(p.Name)
 		}
@@ -94,72 +82,51 @@ func setPending(c *rest.Call, value string, age time.Duration) {
 }
 
 // provider limits the calls to identity providers, which anonymous callers can cause.
-func (a *API) provider(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
-	if a.cfg.SignIn == nil {
+func (d Deps) provider(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
+	if d.Providers == nil {
 		return nil, fault.New(fault.NotFound, "no identity provider is configured; sign in with det user login")
 	}
-	return a.limitSignIns(ctx, c, key, most)
-}
-
-// limitSignIns limits the calls to other services that anonymous callers can cause.
-func (a *API) limitSignIns(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
-	key += " " + c.Address()
-	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, LoginWindow)
-	if err != nil {
-		return nil, err
-	}
-	if t := tallies[key]; t.Tries > most {
-		return nil, fault.New(fault.TooMany, "too many sign-ins from your address; try again in %d seconds", max(0, int(t.Wait))+1)
-	}
-	select {
-	case a.signIns <- struct{}{}:
-		return func() { <-a.signIns }, nil
-	default:
-		return nil, fault.New(fault.Unavailable, "too many sign-ins at the moment; try again")
-	}
+	return d.SignIns.Begin(ctx, c, key, most)
 }
 
 // startSignIn sends a browser to the provider. A sign-in of a program, which ends with the token
 // at an address of the browser's machine, must be confirmed first: any page can link here.
-func (a *API) startSignIn(_ context.Context, c *rest.Call) error {
+func (d Deps) startSignIn(_ context.Context, c *rest.Call) error {
 	relay, _ := c.Query("relayState")
 	if relay == cliRelay {
 		return sendPage(c, http.StatusOK, signInPage{Title: "Sign in det?",
-			Text: "A program on this computer asks to sign in to the cluster " + a.cfg.ClusterName + " as you. Continue only if you have just started det auth login.", Button: "Continue"})
+			Text: "A program on this computer asks to sign in to the cluster " + d.ClusterName + " as you. Continue only if you have just started det auth login.", Button: "Continue"})
 	}
-	return a.redirectToProvider(c, relay)
+	return d.redirectToProvider(c, relay)
 }
 
-func (a *API) confirmSignIn(_ context.Context, c *rest.Call) error {
+func (d Deps) confirmSignIn(_ context.Context, c *rest.Call) error {
 	if c.Get("Origin") == "" && c.Get("Sec-Fetch-Site") == "" {
 		return fault.New(fault.Forbidden, "a browser can confirm a sign-in only on the master's own page")
 	}
 	if err := c.NotFromElsewhere(); err != nil {
 		return err
 	}
-	return a.redirectToProvider(c, cliRelay)
+	return d.redirectToProvider(c, cliRelay)
 }
 
-func (a *API) redirectToProvider(c *rest.Call, relay string) error {
+func (d Deps) redirectToProvider(c *rest.Call, relay string) error {
 	ctx, cancel := c.Within()
 	defer cancel()
 	key, err := cliKey(c)
 	if err != nil {
 		return failedSignIn(c, err)
 	}
-	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	end, err := d.provider(ctx, c, "oidc", accounts.MaxSignInsPerAddress)
 	if err != nil {
 		return failedSignIn(c, err)
 	}
 	defer end()
-	if err := a.beginAt(ctx, c, a.cfg.SignIn.Start, c.Param("provider"), relay, key); err != nil {
-		return failedSignIn(c, err)
-	}
-	return nil
+	return failedSignIn(c, d.beginAt(ctx, c, d.Providers.Start, c.Param("provider"), relay, key))
 }
 
 // beginAt sends a browser to a provider's page.
-func (a *API) beginAt(ctx context.Context, c *rest.Call, start func(context.Context, string) (signin.Attempt, string, error), provider, relay string, key []byte) error {
+func (d Deps) beginAt(ctx context.Context, c *rest.Call, start func(context.Context, string) (signin.Attempt, string, error), provider, relay string, key []byte) error {
 	attempt, address, err := start(ctx, provider)
 	if err != nil {
 		return err
@@ -188,20 +155,17 @@ func cliKey(c *rest.Call) ([]byte, error) {
 
 // finishSignIn creates the session of a user whom the provider has sent back. An address that
 // does not belong to the sign-in of this browser does not end it.
-func (a *API) finishSignIn(_ context.Context, c *rest.Call) error {
-	pending, err := a.pendingOf(c)
+func (d Deps) finishSignIn(_ context.Context, c *rest.Call) error {
+	pending, err := d.pendingOf(c)
 	if err == nil {
 		setPending(c, "", -1)
-		err = a.completeSignIn(c, pending)
+		err = d.completeSignIn(c, pending)
 	}
-	if err != nil {
-		return failedSignIn(c, err)
-	}
-	return nil
+	return failedSignIn(c, err)
 }
 
 // pendingOf reads the cookie of the sign-in that the provider answers.
-func (a *API) pendingOf(c *rest.Call) (p pendingSignIn, err error) {
+func (d Deps) pendingOf(c *rest.Call) (p pendingSignIn, err error) {
 	value := c.OnlyCookie(pendingCookie(c))
 	b, err := base64.RawURLEncoding.DecodeString(value)
 	state, _ := c.Query("state")
@@ -211,28 +175,28 @@ func (a *API) pendingOf(c *rest.Call) (p pendingSignIn, err error) {
 	return p, nil
 }
 
-func (a *API) completeSignIn(c *rest.Call, p pendingSignIn) error {
+func (d Deps) completeSignIn(c *rest.Call, p pendingSignIn) error {
 	ctx, cancel := c.Within()
 	defer cancel()
-	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	end, err := d.provider(ctx, c, "oidc", accounts.MaxSignInsPerAddress)
 	if err != nil {
 		return err
 	}
 	defer end()
 	if code, failed := c.Query("error"); failed {
-		if a.cfg.SignIn.Again(p.Attempt, code) {
-			return a.beginAt(ctx, c, a.cfg.SignIn.StartPlain, p.Provider, p.Relay, p.Key)
+		if d.Providers.Again(p.Attempt, code) {
+			return d.beginAt(ctx, c, d.Providers.StartPlain, p.Provider, p.Relay, p.Key)
 		}
 		why, _ := c.Query("error_description")
 		return fault.New(fault.Unauthenticated, "the identity provider %s rejected the sign-in: %s %s", p.Provider, fault.Clip(code), fault.Clip(why))
 	}
 	state, _ := c.Query("state")
 	code, _ := c.Query("code")
-	who, cfg, err := a.cfg.SignIn.Finish(ctx, p.Attempt, state, code)
+	who, cfg, err := d.Providers.Finish(ctx, p.Attempt, state, code)
 	if err != nil {
 		return err
 	}
-	_, token, err := a.signedInAs(ctx, c, who, cfg)
+	_, token, err := d.signedInAs(ctx, c, who, cfg)
 	if err != nil {
 		return err
 	}
@@ -244,10 +208,10 @@ func (a *API) completeSignIn(c *rest.Call, p pendingSignIn) error {
 		}
 		return c.Redirect(to, http.StatusSeeOther)
 	}
-	c.SetCookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
+	c.SetCookie(accounts.SessionCookie(c, token, int(cfg.SessionLife.Seconds())))
 	// A redirect would continue the provider's navigation, to which browsers do not add the
 	// session's cookie; a page of our own begins a new one.
-	return sendPage(c, http.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: proxy.AskFirst(ownPath(p.Relay))})
+	return sendPage(c, http.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: d.AskFirst(ownPath(p.Relay))})
 }
 
 // cliEnd returns the address at which a sign-in of det ends.
@@ -274,43 +238,43 @@ func ownPath(path string) string {
 }
 
 // signedInAs finds the user of an identity, and creates a session.
-func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (accounts.User, string, error) {
-	noteUser(c, nil, who.Username)
-	name, err := username(who.Username)
+func (d Deps) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (accounts.User, string, error) {
+	audit.NoteUser(c, nil, who.Username)
+	name, err := accounts.CheckUsername(who.Username)
 	if err != nil {
 		return accounts.User{}, "", err
 	}
-	u, err := login.SignIn(ctx, a.db.DB, a.db.Roles, login.Identity{Issuer: who.Issuer, Subject: who.Subject, Username: name, DisplayName: who.DisplayName, Admin: who.Admin, Create: cfg.CreateUsers})
+	u, err := SignIn(ctx, d.DB, d.Roles, Identity{Issuer: who.Issuer, Subject: who.Subject, Username: name, DisplayName: who.DisplayName, Admin: who.Admin, Create: cfg.CreateUsers})
 	if err != nil {
 		return u, "", err
 	}
-	noteUser(c, &u.ID, u.Username)
+	audit.NoteUser(c, &u.ID, u.Username)
 	if !u.Active {
 		return u, "", fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", u.Username, u.Username)
 	}
-	joined, left, err := a.syncGroups(ctx, u.ID, u.Username, who, cfg)
+	joined, left, err := d.syncGroups(ctx, u.ID, u.Username, who, cfg)
 	if err != nil {
 		return u, "", err
 	}
 	if len(joined)+len(left) > 0 {
-		noteDone(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
+		audit.Note(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
 	}
 	token, hash := auth.NewToken()
-	at := a.place(c)
+	at := accounts.PlaceOf(c)
 	at.Issuer, at.SID = who.Issuer, who.SID
-	at.Provider, at.Tokens = cfg.Name, a.tokensFor(who, cfg, hash)
+	at.Provider, at.Tokens = cfg.Name, d.tokensFor(who, cfg, hash)
 	life := who.Grant.Life(cfg.SessionLife, time.Now())
-	if err := a.newSession(ctx, c, u, hash, life, at); err != nil {
+	if err := accounts.BeginSession(ctx, c, d.DB, u, hash, life, at); err != nil {
 		return u, "", err
 	}
 	if life < cfg.SessionLife {
-		a.log.Warn("the identity provider gave no refresh token, so a session is short: allow the client to have refresh tokens, or set offline_access: never",
+		d.Log.Warn("the identity provider gave no refresh token, so a session is short: allow the client to have refresh tokens, or set offline_access: never",
 			"provider", cfg.Name, "username", u.Username, "lasts", life.Round(time.Second))
 	}
-	if err := login.SignedIn(ctx, a.db.DB, who.Issuer, who.Subject, knownOf(who, cfg), cfg.Recheck); err != nil {
+	if err := SignedIn(ctx, d.DB, who.Issuer, who.Subject, knownOf(who, cfg), cfg.Recheck); err != nil {
 		return u, "", err
 	}
-	a.auth.forget(u.ID) // the provider may have changed the admin mark
+	d.Callers.Forget(u.ID) // the provider may have changed the admin mark
 	return u, token, nil
 }
 
@@ -326,67 +290,66 @@ func memberships(who signin.Identity, cfg signin.Config) (m accounts.Memberships
 }
 
 // syncGroups lets a user join and leave groups, as the provider says.
-func (a *API) syncGroups(ctx context.Context, userID int, username string, who signin.Identity, cfg signin.Config) (joined, left []string, err error) {
+func (d Deps) syncGroups(ctx context.Context, userID int, username string, who signin.Identity, cfg signin.Config) (joined, left []string, err error) {
 	if !cfg.Sync.On() {
 		return nil, nil, nil
 	}
 	m, unusable := memberships(who, cfg)
-	joined, left, err = accounts.SyncMemberships(ctx, a.db.DB, a.db.Roles, userID, m)
+	joined, left, err = accounts.SyncMemberships(ctx, d.DB, d.Roles, userID, m)
 	if err != nil {
 		return nil, nil, err
 	}
 	if unusable > 0 {
-		a.log.Warn("an identity provider sent names that groups of this cluster cannot have", "provider", cfg.Name, "username", username, "names", unusable)
+		d.Log.Warn("an identity provider sent names that groups of this cluster cannot have", "provider", cfg.Name, "username", username, "names", unusable)
 	}
 	if len(joined)+len(left) > 0 {
-		a.rolesChanged()
+		d.Callers.RolesChanged()
 	}
 	return joined, left, nil
 }
 
-func (a *API) startDevice(ctx context.Context, c *rest.Call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {
+func (d Deps) startDevice(ctx context.Context, c *rest.Call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {
 	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
-	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	end, err := d.provider(ctx, c, "oidc", accounts.MaxSignInsPerAddress)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	d, err := a.cfg.SignIn.StartDevice(ctx, req.Provider)
+	code, err := d.Providers.StartDevice(ctx, req.Provider)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.StartDeviceSignInResponse{DeviceCode: d.DeviceCode, UserCode: d.UserCode, URL: d.URL, CompleteURL: d.CompleteURL,
-		Interval: int(d.Interval.Seconds()), ExpiresIn: int(d.ExpiresIn.Seconds())}, nil
+	return &v1.StartDeviceSignInResponse{DeviceCode: code.DeviceCode, UserCode: code.UserCode, URL: code.URL, CompleteURL: code.CompleteURL,
+		Interval: int(code.Interval.Seconds()), ExpiresIn: int(code.ExpiresIn.Seconds())}, nil
 }
 
-func (a *API) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDeviceSignInRequest) (*v1.FinishDeviceSignInResponse, error) {
+func (d Deps) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDeviceSignInRequest) (*v1.FinishDeviceSignInResponse, error) {
 	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
 	if req.DeviceCode == "" || len(req.DeviceCode) > maxSignInValue {
 		return nil, fault.New(fault.Invalid, "deviceCode: expected a code of 1 to %d bytes", maxSignInValue)
 	}
-	end, err := a.provider(ctx, c, "device", maxPollsPerAddress)
+	end, err := d.provider(ctx, c, "device", maxPollsPerAddress)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	who, cfg, err := a.cfg.SignIn.FinishDevice(ctx, req.Provider, req.DeviceCode)
+	who, cfg, err := d.Providers.FinishDevice(ctx, req.Provider, req.DeviceCode)
 	if errors.Is(err, signin.ErrPending) {
-		c.Put(auditKey{}, nil) // without an entry, because nothing has happened yet
+		audit.Drop(c) // without an entry, because nothing has happened yet
 		return &v1.FinishDeviceSignInResponse{Pending: true, Slower: errors.Is(err, signin.ErrSlower)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	u, token, err := a.signedInAs(ctx, c, who, cfg)
+	u, token, err := d.signedInAs(ctx, c, who, cfg)
 	if err != nil {
 		return nil, err
 	}
-	shown := wireUser(u)
-	return &v1.FinishDeviceSignInResponse{Token: token, User: &shown}, nil
+	return &v1.FinishDeviceSignInResponse{Token: token, User: new(accounts.WireUser(u))}, nil
 }
 
 // A signInPage is a page of a sign-in, without scripts.
@@ -416,12 +379,12 @@ func sendPage(c *rest.Call, status int, p signInPage) error {
 }
 
 // failedSignIn shows an error as a page to browsers, and returns it for the audit trail and
-// programs.
+// programs; nil stays nil.
 func failedSignIn(c *rest.Call, err error) error {
-	if !c.WantsPage() {
+	if err == nil || !c.WantsPage() {
 		return err
 	}
-	if e := entryOf(c); e != nil {
+	if e := audit.Of(c); e != nil {
 		e.Error = err.Error()
 	}
 	message := err.Error()
@@ -430,4 +393,41 @@ func failedSignIn(c *rest.Call, err error) error {
 	}
 	status, _ := rest.StatusOf(err)
 	return sendPage(c, status, signInPage{Title: "You are not signed in", Text: strings.ToUpper(message[:1]) + message[1:]})
+}
+
+// providerSignOut ends the sessions of a user who has signed out at the provider.
+func (d Deps) providerSignOut(_ context.Context, c *rest.Call) error {
+	c.Set("Cache-Control", "no-store")
+	body, err := c.ReadBody(v1.PublicBody)
+	if err != nil {
+		return err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(form["logout_token"]) != 1 {
+		return fault.New(fault.Invalid, "logout_token: expected one, in a form")
+	}
+	ctx, cancel := c.Within()
+	defer cancel()
+	end, err := d.provider(ctx, c, "sign-out", maxSignOutsPerAddress)
+	if err != nil {
+		return err
+	}
+	defer end()
+	l, err := d.Providers.Logout(ctx, form.Get("logout_token"), time.Now())
+	if err != nil {
+		return err
+	}
+	users, err := accounts.EndSessionsOf(ctx, d.DB, accounts.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: signin.LogoutRepeats})
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		u, err := accounts.UserByID(ctx, d.DB, id)
+		if err != nil {
+			return err
+		}
+		audit.NoteUser(c, &u.ID, u.Username)
+		d.Callers.AccountChanged(id)
+	}
+	return c.SendStatus(http.StatusOK)
 }

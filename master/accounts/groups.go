@@ -1,12 +1,14 @@
-package api
+package accounts
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
-	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -38,18 +40,18 @@ func seesGroups(c *rest.Call) bool {
 }
 
 // onGroup is the group that a path names.
-func (a *API) onGroup() rest.Object[accounts.Group] {
-	of := func(g accounts.Group) auth.Object {
-		return auth.Object{Kind: v1.KindGroup, Name: called(v1.KindGroup, g.ID)}
+func (d Deps) onGroup() rest.Object[Group] {
+	of := func(g Group) auth.Object {
+		return auth.Object{Kind: v1.KindGroup, Name: fmt.Sprintf("%s %d", v1.KindGroup, g.ID)}
 	}
-	o := rest.On("group", func(ctx context.Context, id int) (accounts.Group, error) { return accounts.GroupByID(ctx, a.db.DB, id) }, of)
+	o := rest.On("group", func(ctx context.Context, id int) (Group, error) { return GroupByID(ctx, d.DB, id) }, of)
 	find := o.Load
-	o.Load = func(ctx context.Context, c *rest.Call) (accounts.Group, error) {
+	o.Load = func(ctx context.Context, c *rest.Call) (Group, error) {
 		g, err := find(ctx, c)
 		if err != nil || seesGroups(c) {
 			return g, err
 		}
-		member, err := accounts.IsMember(ctx, a.db.DB, g.ID, c.Who().UserID)
+		member, err := IsMember(ctx, d.DB, g.ID, c.Who().UserID)
 		if err == nil && !member {
 			err = fault.New(fault.NotFound, "group %d not found", g.ID)
 		}
@@ -58,13 +60,13 @@ func (a *API) onGroup() rest.Object[accounts.Group] {
 	return o
 }
 
-func (a *API) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsRequest) (*v1.GetGroupsResponse, error) {
-	f := accounts.GroupFilter{Name: req.Name, UserID: req.UserID}
+func (d Deps) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsRequest) (*v1.GetGroupsResponse, error) {
+	f := GroupFilter{Name: req.Name, UserID: req.UserID}
 	if !seesGroups(c) {
 		f.Seen = c.Who().UserID
 	}
 	w := pageOf(req.Offset, req.Limit)
-	list, total, err := accounts.Groups(ctx, a.db.DB, f, w.Offset, w.Limit)
+	list, total, err := Groups(ctx, d.DB, f, w.Offset, w.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -76,37 +78,37 @@ func (a *API) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsReq
 }
 
 // details are groups with their members.
-func (a *API) details(ctx context.Context, list []accounts.Group) ([]v1.GroupDetails, error) {
+func (d Deps) details(ctx context.Context, list []Group) ([]v1.GroupDetails, error) {
 	ids := make([]int, len(list))
 	for i, g := range list {
 		ids[i] = g.ID
 	}
-	members, err := accounts.GroupUsers(ctx, a.db.DB, ids)
+	members, err := GroupUsers(ctx, d.DB, ids)
 	out := make([]v1.GroupDetails, len(list))
 	for i, g := range list {
 		out[i] = v1.GroupDetails{GroupID: g.ID, Name: g.Name, Origin: g.Origin}
 		for _, u := range members[g.ID] {
-			out[i].Users = append(out[i].Users, wireUser(u))
+			out[i].Users = append(out[i].Users, WireUser(u))
 		}
 	}
 	return out, err
 }
 
-func (a *API) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error) {
-	g, err := accounts.GroupByID(ctx, a.db.DB, id)
+func (d Deps) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error) {
+	g, err := GroupByID(ctx, d.DB, id)
 	if err != nil {
 		return v1.GroupDetails{}, err
 	}
-	list, err := a.details(ctx, []accounts.Group{g})
+	list, err := d.details(ctx, []Group{g})
 	if err != nil {
 		return v1.GroupDetails{}, err
 	}
 	return list[0], nil
 }
 
-func (a *API) group(ctx context.Context, _ *rest.Call, g accounts.Group, _ *v1.None) (*v1.GetGroupResponse, error) {
-	d, err := a.groupDetails(ctx, g.ID)
-	return &v1.GetGroupResponse{Group: d}, err
+func (d Deps) group(ctx context.Context, _ *rest.Call, g Group, _ *v1.None) (*v1.GetGroupResponse, error) {
+	shown, err := d.groupDetails(ctx, g.ID)
+	return &v1.GetGroupResponse{Group: shown}, err
 }
 
 // checkNamed limits how many things a request names.
@@ -117,56 +119,56 @@ func checkNamed(field string, ids []int) error {
 	return nil
 }
 
-func (a *API) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroupRequest) (*v1.CreateGroupResponse, error) {
-	if err := checkName("name", req.Name, maxGroupName); err != nil {
+func (d Deps) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroupRequest) (*v1.CreateGroupResponse, error) {
+	if err := names.Check("name", req.Name, maxGroupName); err != nil {
 		return nil, err
 	}
 	if err := checkNamed("addUsers", req.AddUsers); err != nil {
 		return nil, err
 	}
-	id, err := accounts.CreateGroup(ctx, a.db.DB, req.Name, req.AddUsers)
+	id, err := CreateGroup(ctx, d.DB, req.Name, req.AddUsers)
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.groupDetails(ctx, id)
-	return &v1.CreateGroupResponse{Group: d}, err
+	shown, err := d.groupDetails(ctx, id)
+	return &v1.CreateGroupResponse{Group: shown}, err
 }
 
-func (a *API) updateGroup(ctx context.Context, c *rest.Call, g accounts.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
+func (d Deps) updateGroup(ctx context.Context, c *rest.Call, g Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
 	if req.Name != "" {
-		if err := checkName("name", req.Name, maxGroupName); err != nil {
+		if err := names.Check("name", req.Name, maxGroupName); err != nil {
 			return nil, err
 		}
 	}
 	if err := checkNamed("addUsers and removeUsers", slices.Concat(req.AddUsers, req.RemoveUsers)); err != nil {
 		return nil, err
 	}
-	if err := accounts.ChangeGroup(ctx, a.db.DB, a.db.Roles, g.ID, req.Name, req.AddUsers, req.RemoveUsers); err != nil {
+	if err := ChangeGroup(ctx, d.DB, d.Roles, g.ID, req.Name, req.AddUsers, req.RemoveUsers); err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
-	d, err := a.groupDetails(ctx, g.ID)
-	return &v1.UpdateGroupResponse{Group: d}, err
+	d.Callers.RolesChanged()
+	shown, err := d.groupDetails(ctx, g.ID)
+	return &v1.UpdateGroupResponse{Group: shown}, err
 }
 
-func (a *API) deleteGroup(ctx context.Context, c *rest.Call, g accounts.Group, _ *v1.None) (*v1.Empty, error) {
-	noteDone(c, map[string]any{"name": g.Name})
-	if err := accounts.DeleteGroup(ctx, a.db.DB, a.db.Roles, g.ID); err != nil {
+func (d Deps) deleteGroup(ctx context.Context, c *rest.Call, g Group, _ *v1.None) (*v1.Empty, error) {
+	audit.Note(c, map[string]any{"name": g.Name})
+	if err := DeleteGroup(ctx, d.DB, d.Roles, g.ID); err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	d.Callers.RolesChanged()
 	return &v1.Empty{}, nil
 }
 
-func (a *API) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
+func (d Deps) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
 	for field, ids := range map[string][]int{"userIds": req.UserIDs, "addGroups": req.AddGroups, "removeGroups": req.RemoveGroups} {
 		if err := checkNamed(field, ids); err != nil {
 			return nil, err
 		}
 	}
-	if err := accounts.ChangeMemberships(ctx, a.db.DB, a.db.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
+	if err := ChangeMemberships(ctx, d.DB, d.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	d.Callers.RolesChanged()
 	return &v1.Empty{}, nil
 }
