@@ -35,17 +35,17 @@ const totalBudget = 126_530
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   15_300,
-		"master/store": 7_340,
+		"master/api":   13_626,
+		"master/store": 7_040,
 	}
 	filesAbove = map[string]int{
-		"master/api":   127,
-		"master/store": 74,
+		"master/api":   118,
+		"master/store": 72,
 		"master/v1":    95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      618,
-		"master/store.DB":     354,
+		"master/api.API":      556,
+		"master/store.DB":     334,
 		"nomad/local.Cluster": 125,
 	}
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -118,7 +119,7 @@ func checkNamed(field string, ids []int) error {
 }
 
 func (a *API) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroupRequest) (*v1.CreateGroupResponse, error) {
-	if err := checkName("name", req.Name, maxGroupName); err != nil {
+	if err := names.Check("name", req.Name, maxGroupName); err != nil {
 		return nil, err
 	}
 	if err := checkNamed("addUsers", req.AddUsers); err != nil {
@@ -134,7 +135,7 @@ func (a *API) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroup
 
 func (a *API) updateGroup(ctx context.Context, c *rest.Call, g accounts.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
 	if req.Name != "" {
-		if err := checkName("name", req.Name, maxGroupName); err != nil {
+		if err := names.Check("name", req.Name, maxGroupName); err != nil {
 			return nil, err
 		}
 	}

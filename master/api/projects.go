@@ -92,7 +92,7 @@ func (a *API) createProject(ctx context.Context, c *rest.Call, w store.Workspace
 	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err
 	}
-	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
+	if err := names.Check("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
 	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.Who().UserID}
@@ -158,11 +158,11 @@ func (a *API) patchProject(ctx context.Context, c *rest.Call, p store.Project, r
 	}
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
+		if err := names.Check("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkText("description", optional.Value(req.Description)); err != nil {
+	if err := names.CheckText("description", optional.Value(req.Description)); err != nil {
 		return nil, err
 	}
 	if req.Key != nil {

@@ -1,5 +1,7 @@
 package api
 
+import "github.com/detent-ml/detent/master/models"
+
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
 	a.registerInfo()
@@ -21,8 +23,7 @@ func (a *API) registerUserRoutes() {
 	a.registerQuotas()
 	a.registerAccounts()
 	a.registerSecrets()
-	a.registerModels()
-	a.registerModelVersions()
+	models.Routes(a.router, a.models())
 	a.registerTrialSources()
 	a.registerWebhooks()
 	a.registerUnmanaged()

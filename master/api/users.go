@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -74,7 +75,7 @@ func partOfAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 // username checks and lower-cases a user's name.
 func username(s string) (string, error) {
 	name := strings.ToLower(strings.TrimSpace(s))
-	if err := checkName("username", name, maxUsername); err != nil {
+	if err := names.Check("username", name, maxUsername); err != nil {
 		return "", err
 	}
 	if strings.ContainsAny(name, "/?#% ") {

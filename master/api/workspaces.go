@@ -138,7 +138,7 @@ func (a *API) mayName(c *rest.Call, name string) error {
 }
 
 func (a *API) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
-	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
+	if err := names.Check("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
 	if err := a.mayName(c, req.Name); err != nil {
@@ -174,7 +174,7 @@ func (a *API) patchWorkspace(ctx context.Context, c *rest.Call, w store.Workspac
 		}
 	}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
+		if err := names.Check("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
 		}
 		for _, name := range []string{w.Name, *req.Name} {
