@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -47,7 +48,7 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 		}
 		return a.inClosedPools(ctx, ids, why)
 	case store.Delete:
-		list, err := a.db.ExperimentsWithVersions(ctx, ids)
+		list, err := models.ExperimentsWithVersions(ctx, a.db.DB, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +173,7 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 	if err := a.allowed(ctx, e.WorkspaceID, store.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
 		return nil, err
 	}
-	if err := a.admitChange(ctx, c, e.OwnerID, sizeOf(req.Name, req.Description, req.Notes)); err != nil {
+	if err := a.admitChange(ctx, c, e.OwnerID, optional.Length(req.Name, req.Description, req.Notes)); err != nil {
 		return nil, err
 	}
 	if err := a.db.PatchExperiment(ctx, e.ID, ch); err != nil {

@@ -1,6 +1,9 @@
 package api
 
-import "github.com/detent-ml/detent/master/audit"
+import (
+	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/models"
+)
 
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
@@ -18,8 +21,7 @@ func (a *API) registerUserRoutes() {
 	a.registerConfigPolicies()
 	a.registerQuotas()
 	a.registerSecrets()
-	a.registerModels()
-	a.registerModelVersions()
+	models.Routes(a.router, a.models())
 	a.registerTrialSources()
 	a.registerWebhooks()
 	a.registerUnmanaged()

@@ -1,9 +1,8 @@
-package store
+package models
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,11 +10,11 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A ModelVersion is a checkpoint that is registered as a version of a model.
-type ModelVersion struct {
+// A Version is a checkpoint that is registered as a version of a model.
+type Version struct {
 	ID         int             `db:"id"`
 	ModelID    int             `db:"model_id"`
-	Version    int             `db:"version"`
+	Number     int             `db:"version"`
 	UUID       string          `db:"checkpoint"`
 	OwnerID    int             `db:"owner_id"`
 	Owner      string          `db:"owner"`
@@ -39,24 +38,24 @@ var listedVersions = database.Listed{Table: "model_versions v", Key: "v.id", Is:
 // configuration of its experiment.
 const maxVersions = 500
 
-// ModelVersions lists a page of the versions of a model (database.PageOf).
-func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bool, offset, limit int) ([]ModelVersion, error) {
+// versionsOf lists a page of the versions of a model (database.PageOf).
+func versionsOf(ctx context.Context, db *database.DB, model int, sort string, desc bool, offset, limit int) ([]Version, error) {
 	var c database.Conditions
 	c.When(true, "v.model_id = @model", "model", model)
-	return database.PageOf[ModelVersion, int](ctx, db.DB, &listedVersions, c, sort, desc, offset, min(limit, maxVersions))
+	return database.PageOf[Version, int](ctx, db, &listedVersions, c, sort, desc, offset, min(limit, maxVersions))
 }
 
-// ModelVersion finds a version of a model by its number.
-func (db *DB) ModelVersion(ctx context.Context, m Model, version int) (ModelVersion, error) {
-	v, err := database.Row[ModelVersion](ctx, db.DB, "version", versionSelect+` WHERE v.model_id = $1 AND v.version = $2`, m.ID, version)
+// VersionByNumber finds a version of a model by its number.
+func VersionByNumber(ctx context.Context, db *database.DB, m Model, version int) (Version, error) {
+	v, err := database.Row[Version](ctx, db, "version", versionSelect+` WHERE v.model_id = $1 AND v.version = $2`, m.ID, version)
 	return v, database.Missing(err, fault.New(fault.NotFound, "version %d for model %q not found", version, m.Name))
 }
 
-// RegisterVersion registers a complete checkpoint as the next version of a model. From then on
+// register registers a complete checkpoint as the next version of a model. From then on
 // its files stay.
-func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (version int, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
-		archived, err := database.Scalar[bool](ctx, tx.DB, `SELECT archived FROM models WHERE id = $1 FOR UPDATE`, m.ID)
+func register(ctx context.Context, db *database.DB, m Model, v Version) (version int, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		archived, err := database.Scalar[bool](ctx, tx, `SELECT archived FROM models WHERE id = $1 FOR UPDATE`, m.ID)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return fault.New(fault.NotFound, "model %q not found", m.Name)
@@ -65,10 +64,10 @@ func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (ver
 		case archived:
 			return fault.New(fault.Conflict, "model %q is archived and cannot register new versions; unarchive it first", m.Name)
 		}
-		if err := tx.lockToRegister(ctx, v.UUID); err != nil {
+		if err := lockToRegister(ctx, tx, v.UUID); err != nil {
 			return err
 		}
-		if version, err = database.Scalar[int](ctx, tx.DB, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
+		if version, err = database.Scalar[int](ctx, tx, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
@@ -83,8 +82,8 @@ func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (ver
 // lockToRegister keeps a checkpoint, and the experiment that it belongs to, from being removed
 // until the transaction has registered it. It rejects a checkpoint that is not complete, or of
 // which files are being removed. The experiment is locked first, as where a GC is created.
-func (db *DB) lockToRegister(ctx context.Context, uuid string) error {
-	desired, err := database.Scalars[string](ctx, db.DB, `SELECT e.desired FROM experiments e JOIN trials t ON t.experiment_id = e.id JOIN checkpoints k ON k.trial_id = t.id
+func lockToRegister(ctx context.Context, db *database.DB, uuid string) error {
+	desired, err := database.Scalars[string](ctx, db, `SELECT e.desired FROM experiments e JOIN trials t ON t.experiment_id = e.id JOIN checkpoints k ON k.trial_id = t.id
 		WHERE k.uuid = $1 FOR SHARE OF e`, uuid)
 	if err != nil {
 		return err
@@ -94,14 +93,14 @@ func (db *DB) lockToRegister(ctx context.Context, uuid string) error {
 	}
 	k, err := database.Row[struct {
 		State string `db:"state"`
-	}](ctx, db.DB, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
+	}](ctx, db, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
 	if err != nil {
 		return err
 	}
 	if k.State != "COMPLETED" {
 		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, k.State)
 	}
-	leaves, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
+	leaves, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
 		WHERE r.checkpoint = $1 AND r.at IS NULL AND g.ended_at IS NULL AND cardinality(r.globs) > 0)`, uuid)
 	if err == nil && leaves {
 		return fault.New(fault.Conflict, "files of checkpoint %s are being removed; it cannot be registered", uuid)
@@ -118,17 +117,17 @@ type VersionChange struct {
 	Metadata json.RawMessage
 }
 
-// ChangeVersion changes a version of a model.
-func (db *DB) ChangeVersion(ctx context.Context, id int, ch VersionChange) error {
+// updateVersion changes a version of a model.
+func updateVersion(ctx context.Context, db *database.DB, id int, ch VersionChange) error {
 	_, err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
 			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
 		database.Args{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": database.JSONOrNull(ch.Metadata)})
 	return database.BadData(err)
 }
 
-// DeleteVersion deletes a version of a model. Its checkpoint stays, and its number is not given
+// removeVersion deletes a version of a model. Its checkpoint stays, and its number is not given
 // to another one.
-func (db *DB) DeleteVersion(ctx context.Context, id int) error {
+func removeVersion(ctx context.Context, db *database.DB, id int) error {
 	_, err := db.Exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
 	return err
 }
@@ -136,36 +135,31 @@ func (db *DB) DeleteVersion(ctx context.Context, id int) error {
 // namedVersions are versions in words, the first ten. Owners of checkpoints need the numbers to delete versions in models that they
 // do not see.
 const namedVersions = `array_to_string((array_agg(format('version %s of model %s', v.version, v.model_id) ORDER BY v.id))[1:10], ', ')
-	|| CASE WHEN count(*) > 10 THEN format(' and %s more', count(*) - 10) ELSE '' END AS versions`
+	|| CASE WHEN count(*) > 10 THEN format(' and %s more', count(*) - 10) ELSE '' END`
 
-// Registered returns, of these checkpoints, those that are versions of models, with the
-// versions in words.
-func (db *DB) Registered(ctx context.Context, ids []string) (map[string]string, error) {
-	type use struct {
-		UUID     string `db:"uuid"`
+// inWords returns versions in words, by what a statement groups them by.
+func inWords[ID comparable](ctx context.Context, db *database.DB, sql string, ids []ID) (map[ID]string, error) {
+	list, err := database.Rows[struct {
+		ID       ID     `db:"id"`
 		Versions string `db:"versions"`
-	}
-	list, err := database.Rows[use](ctx, db.DB, `SELECT v.checkpoint::text AS uuid, `+namedVersions+` FROM model_versions v
-		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, append([]string{}, ids...))
-	found := make(map[string]string, len(list))
-	for _, u := range list {
-		found[u.UUID] = fmt.Sprintf("it is %s in the model registry", u.Versions)
-	}
-	return found, err
-}
-
-// ExperimentsWithVersions returns, of these experiments, those with checkpoints that are
-// versions of models, with the versions in words.
-func (db *DB) ExperimentsWithVersions(ctx context.Context, ids []int) (map[int]string, error) {
-	type use struct {
-		ID       int    `db:"experiment_id"`
-		Versions string `db:"versions"`
-	}
-	list, err := database.Rows[use](ctx, db.DB, `SELECT t.experiment_id, `+namedVersions+` FROM trials t JOIN checkpoints k ON k.trial_id = t.id
-		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, append([]int{}, ids...))
-	found := make(map[int]string, len(list))
+	}](ctx, db, sql, append([]ID{}, ids...))
+	found := make(map[ID]string, len(list))
 	for _, u := range list {
 		found[u.ID] = u.Versions
 	}
 	return found, err
+}
+
+// Registered returns, of these checkpoints, those that are versions of models, with the
+// versions in words.
+func Registered(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
+	return inWords(ctx, db, `SELECT v.checkpoint::text AS id, 'it is ' || `+namedVersions+` || ' in the model registry' AS versions FROM model_versions v
+		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, ids)
+}
+
+// ExperimentsWithVersions returns, of these experiments, those with checkpoints that are
+// versions of models, with the versions in words.
+func ExperimentsWithVersions(ctx context.Context, db *database.DB, ids []int) (map[int]string, error) {
+	return inWords(ctx, db, `SELECT t.experiment_id AS id, `+namedVersions+` AS versions FROM trials t JOIN checkpoints k ON k.trial_id = t.id
+		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, ids)
 }
