@@ -430,6 +430,12 @@ CREATE FUNCTION hook_names(config jsonb) RETURNS uuid[] LANGUAGE sql IMMUTABLE P
     WHERE jsonb_typeof(v) = 'string'
 $$;
 
+-- The unit of a searcher's length, if the configuration has one: programs may report a metric with this name.
+CREATE FUNCTION length_unit(config jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT jsonb_object_keys(length) FROM (SELECT coalesce(nullif(config #> '{searcher,max_length}', 'null'), config #> '{searcher,length_per_round}') AS length) l
+    WHERE jsonb_typeof(length) = 'object' LIMIT 1
+$$;
+
 CREATE TABLE experiments (
     id              int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id          uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -497,6 +503,8 @@ CREATE TABLE experiments (
     -- Generated: what lists and the loop need of config, which PostgreSQL would otherwise unpack for every row.
     searcher        text GENERATED ALWAYS AS (config #>> '{searcher,name}') STORED,
     metric          text GENERATED ALWAYS AS (config #>> '{searcher,metric}') STORED,
+    -- the metric that measures the time of a search: that which the configuration names, or the unit of a length
+    time_metric     text GENERATED ALWAYS AS (coalesce(config #>> '{searcher,time_metric}', length_unit(config))) STORED,
     smaller_is_better boolean NOT NULL GENERATED ALWAYS AS (coalesce((config #>> '{searcher,smaller_is_better}')::boolean, true)) STORED,
     storage_type    text GENERATED ALWAYS AS (config #>> '{checkpoint_storage,type}') STORED,
     proxy_ports     jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
