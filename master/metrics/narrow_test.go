@@ -8,6 +8,9 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 // narrow returns the database of a role that may read and change everything but the configurations of experiments: every statement that
@@ -61,6 +64,24 @@ func TestReportsReadNoConfiguration(t *testing.T) {
 	report(`{"loss": 0.5, "acc": 1}`)
 	if got := w.Text(`SELECT string_agg(concat_ws(' ', body->>'metric', body->>'time'), ', ') FROM search_events WHERE kind = 'validated' AND experiment_id = $1`, exp); got != "0.5 7" {
 		t.Errorf("validations of the search: %q", got)
+	}
+}
+
+// Events of changes of state read no configuration, and say whether it names the workspace.
+func TestEventsReadNoConfiguration(t *testing.T) {
+	w := newWorld(t)
+	w.hook("a", 1, event.Workspace, `EXPERIMENT_STATE_CHANGE {"state": "ACTIVE"}`)
+	one, other := w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET config = config || '{"workspace": "Uncategorized"}' WHERE id = $1`, other)
+	w.Exec(`UPDATE experiments SET state = 'ACTIVE'`)
+	db := w.narrow()
+	for _, id := range []int{one, other} {
+		if err := webhook.FireStateChange(t.Context(), db.DB, id, "ACTIVE"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.Text(`SELECT string_agg(event #>> '{experiment,unnamed}', ' ' ORDER BY id) FROM webhook_outbox`); got != "true false" {
+		t.Errorf("unnamed: %s", got)
 	}
 }
 

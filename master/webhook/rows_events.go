@@ -26,11 +26,12 @@ const receives = `(w.workspace_id IS NULL OR w.workspace_id = v.workspace_id) AN
 	AND (w.mode = 'WORKSPACE' OR (v.experiment_id, w.id) IN (SELECT x.experiment_id, unnest(x.hook_ids) FROM v x)
 		OR (v.experiment_id, w.name_md5) IN (SELECT x.experiment_id, unnest(x.hook_names) FROM v x))`
 
-// experimentOf are the facts about experiment e in an event, with project p and workspace s.
+// experimentOf are the facts about experiment e in an event, with project p and workspace s. Events of many experiments are made in the
+// transactions of the leader and of the summarizer, so these facts are in narrow columns.
 const experimentOf = `jsonb_build_object('id', e.id, 'state', e.state, 'name', left(e.name, 1000),
 	'duration', floor(extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at))::int,
 	'resource_pool', e.pool, 'slots_per_trial', e.slots_per_trial, 'workspace', s.name, 'project', p.name,
-	'unnamed', coalesce(e.config->>'workspace', '') = '')`
+	'unnamed', e.unnamed)`
 
 const experimentJoins = `experiments e JOIN projects p ON p.id = e.project_id JOIN workspaces s ON s.id = p.workspace_id`
 

@@ -517,6 +517,8 @@ CREATE TABLE experiments (
     hooks_excluded  boolean NOT NULL GENERATED ALWAYS AS (coalesce(config #> '{integrations,webhooks,exclude}' = 'true', false)) STORED,
     hook_ids        int[] GENERATED ALWAYS AS (hook_ids(config)) STORED,
     hook_names      uuid[] GENERATED ALWAYS AS (hook_names(config)) STORED,
+    -- the configuration names no workspace: messages do not name it either
+    unnamed         boolean NOT NULL GENERATED ALWAYS AS (coalesce(config ->> 'workspace', '') = '') STORED,
     config_bytes    int NOT NULL GENERATED ALWAYS AS (octet_length(config::text)) STORED,
     -- the bytes of what a list has of an experiment and a user has written, without the labels; pages are limited by it
     text_bytes      int NOT NULL GENERATED ALWAYS AS (
