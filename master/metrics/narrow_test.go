@@ -67,10 +67,10 @@ func TestReportsReadNoConfiguration(t *testing.T) {
 	}
 }
 
-// Events of changes of state read no configuration, and say whether it names the workspace.
+// Events of changes of state and of thresholds read no configuration, and say whether it names the workspace.
 func TestEventsReadNoConfiguration(t *testing.T) {
 	w := newWorld(t)
-	w.hook("a", 1, event.Workspace, `EXPERIMENT_STATE_CHANGE {"state": "ACTIVE"}`)
+	w.hook("a", 1, event.Workspace, `EXPERIMENT_STATE_CHANGE {"state": "ACTIVE"}`, `METRIC_THRESHOLD_EXCEEDED {"metric": "loss", "group": "training", "above": 0}`)
 	one, other := w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)
 	w.Exec(`UPDATE experiments SET config = config || '{"workspace": "Uncategorized"}' WHERE id = $1`, other)
 	w.Exec(`UPDATE experiments SET state = 'ACTIVE'`)
@@ -80,7 +80,15 @@ func TestEventsReadNoConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := w.Text(`SELECT string_agg(event #>> '{experiment,unnamed}', ' ' ORDER BY id) FROM webhook_outbox`); got != "true false" {
+	w.trials(one, 1, 1)
+	waitFor(t, func() bool {
+		if _, err := metrics.Summarize(t.Context(), db.DB); err != nil {
+			t.Fatal(err)
+		}
+		done, err := metrics.CaughtUp(t.Context(), db.DB)
+		return done && err == nil
+	})
+	if got := w.Text(`SELECT string_agg(event #>> '{experiment,unnamed}', ' ' ORDER BY id) FROM webhook_outbox`); got != "true false true" {
 		t.Errorf("unnamed: %s", got)
 	}
 }

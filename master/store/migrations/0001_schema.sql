@@ -1053,6 +1053,9 @@ CREATE TABLE metrics_cursor (
     id  bigint NOT NULL DEFAULT 0
 );
 INSERT INTO metrics_cursor DEFAULT VALUES;
+-- Up to which transaction and row it has compared reports with the thresholds of webhooks.
+CREATE TABLE threshold_cursor (LIKE metrics_cursor INCLUDING ALL);
+INSERT INTO threshold_cursor DEFAULT VALUES;
 
 -- Logs ------------------------------------------------------------------------------------------------------
 
