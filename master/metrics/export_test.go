@@ -19,7 +19,6 @@ const (
 	MaxPage       = maxPage
 	PageBytes     = pageBytes
 	RebuildRows   = rebuildRows
-	RebuildShare  = rebuildShare
 	SampleWindows = sampleWindows
 	WindowReports = windowReports
 )
@@ -48,6 +47,12 @@ func (d Deps) NewNames(ctx context.Context, experiments []int, seen map[v1.Metri
 	return d.newNames(ctx, experiments, seen)
 }
 
+// RebuildDue does a step of the rebuild of each stale summary whose turn has come.
+func RebuildDue(ctx context.Context, db *database.DB) (more bool, err error) {
+	done, err := rebuildStale(false)(ctx, db, 0)
+	return done.more, err
+}
+
 // CompareThresholds does the steps of the loop that compares reports with thresholds, without its pauses, until no further reports wait. It
 // returns how many reports each transaction was allowed to read.
 func CompareThresholds(ctx context.Context, db *database.DB, log *slog.Logger) (allowed []int) {
@@ -55,11 +60,7 @@ func CompareThresholds(ctx context.Context, db *database.DB, log *slog.Logger) (
 	for range 100 {
 		allowed = append(allowed, p.most)
 		done, err := t.step(ctx, db, p.most)
-		if err != nil {
-			p.failed(done, err, time.Now())
-			continue
-		}
-		if p.succeeded(); !done.more {
+		if p.after(done, err, time.Now()); err == nil && !done.more {
 			break
 		}
 	}
@@ -71,7 +72,7 @@ func Logged(err error, pauses ...time.Duration) (logged []bool) {
 	p, now := pace{most: summarizeBatch}, time.Now()
 	for _, d := range pauses {
 		now = now.Add(d)
-		logged = append(logged, p.failed(summarized{}, err, now))
+		logged = append(logged, p.after(summarized{}, err, now))
 	}
 	return logged
 }

@@ -27,7 +27,8 @@
 //	rows_stored.go       how much the reports of one trial may take
 //	summarizer.go        the loops that update summaries and compare thresholds, and how far they have come
 //	rows_pending.go      the rows that are not yet in the summaries
-//	rows_fold.go         summaries that get further rows, or are rebuilt
+//	rows_fold.go         summaries that get further rows
+//	rows_rebuild.go      stale summaries, which are rebuilt
 //	thresholds.go        which reports exceed the thresholds of webhooks
 //	rows_summaries.go    summaries with the rows that they lack
 //	rows_read.go         reports, page by page

@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -17,7 +19,6 @@ const (
 	summarizeBatch      = 5000                  // reports in one transaction of the summarizer
 	summarizeStored     = 1 << 20               // bytes of these reports, as PostgreSQL stores them
 	summarizeBytes      = 4 << 20               // bytes of these reports, as PostgreSQL sends them
-	maxRebuilds         = 50                    // stale summaries on which one transaction works
 	summarizeMinPause   = 50 * time.Millisecond // minimum pause between two transactions
 	summarizeRestFactor = 9                     // the pause is this many times as long as the transaction, so that the summarizer uses at most a tenth of the server
 	summarizeMaxPause   = 1 * time.Second       // maximum of that pause
@@ -44,6 +45,7 @@ func NewSummarizer(db *database.DB, bus *database.Bus, log *slog.Logger) *Summar
 func (s *Summarizer) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.repeat(ctx, "summaries of metrics are behind", summarize) })
+	loops.Go(func() { s.repeat(ctx, "rebuilds of summaries of metrics are behind", rebuildStale(false)) })
 	loops.Go(func() { s.repeat(ctx, "thresholds of webhooks are behind", newThresholds(s.log).step) })
 	loops.Wait()
 }
@@ -57,26 +59,25 @@ func (s *Summarizer) repeat(ctx context.Context, behind string, step func(ctx co
 		began := time.Now()
 		done, err := step(ctx, s.db, p.most)
 		pause := min(max(summarizeMinPause, summarizeRestFactor*time.Since(began)), summarizeMaxPause)
+		if p.after(done, err, time.Now()) && ctx.Err() == nil {
+			s.log.Error(behind, "failures", p.failures, "next_reports", p.most, "error", err)
+		}
+		for _, trial := range slices.Sorted(maps.Keys(done.incomplete)) {
+			s.log.Warn("the summary of a trial's metrics is incomplete", "trial_id", trial, "reason", done.incomplete[trial])
+		}
 		switch {
-		case err != nil && ctx.Err() == nil:
+		case err != nil:
 			pause = summarizeRetry
-			if p.failed(done, err, time.Now()) {
-				s.log.Error(behind, "failures", p.failures, "next_reports", p.most, "error", err)
-			}
-		case err == nil:
-			p.succeeded()
-			for _, trial := range slices.Sorted(maps.Keys(done.incomplete)) {
-				s.log.Warn("the summary of a trial's metrics is incomplete", "trial_id", trial, "reason", done.incomplete[trial])
-			}
-			if done.more {
-				continue
-			}
+		case done.more:
+			continue
 		}
-		if sleep.For(ctx, pause) != nil {
-			return
-		}
-		if err == nil {
-			s.await(ctx, wake)
+		if sleep.For(ctx, pause) == nil && err == nil {
+			// Wake-ups can be lost, and the rows of reports can wait for the end of an older transaction.
+			select {
+			case <-ctx.Done():
+			case <-wake:
+			case <-time.After(summarizeInterval):
+			}
 		}
 	}
 }
@@ -89,50 +90,36 @@ type pace struct {
 	logged   time.Time
 }
 
-func (p *pace) succeeded() { p.most, p.failures = min(max(1, 2*p.most), summarizeBatch), 0 }
-
-// failed reports whether the log shall have the failure: a database that does not answer in time is there if this repeats, once a minute.
-func (p *pace) failed(done summarized, err error, now time.Time) (log bool) {
-	if done.read > 0 {
+// after reports whether the log shall have the failure of a transaction: that the database does not answer in time if it repeats, once a minute.
+func (p *pace) after(done summarized, err error, now time.Time) (log bool) {
+	if err == nil {
+		p.most, p.failures = min(max(1, 2*p.most), summarizeBatch), 0
+		return false
+	}
+	if p.failures++; done.read > 0 {
 		p.most /= 2
 	}
-	p.failures++
 	if log = !fault.Is(err, fault.Unavailable) || p.failures > 2 && now.Sub(p.logged) >= summarizeLogged; log {
 		p.logged = now
 	}
 	return log
 }
 
-// await waits for reports. Wake-ups can be lost, and the rows of reports can wait for the end of an older
-// transaction, so it also ends after a while.
-func (s *Summarizer) await(ctx context.Context, wake <-chan struct{}) {
-	look := time.NewTimer(summarizeInterval)
-	defer look.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-look.C:
-	}
-}
-
 // Position is a position in the order in which the rows of metrics become visible. The summaries include the rows up to that of
 // metrics_cursor.
 type Position struct {
-	XID uint64
-	ID  int64
+	XID uint64 `db:"xid"`
+	ID  int64  `db:"id"`
 }
 
-// Summarize adds the next rows to their trials' summaries, and compares rows with thresholds; more is true if further rows
+// Summarize adds the next rows to their trials' summaries, does a step of the rebuild of each stale one, and compares rows with thresholds; more is true if further rows
 // wait. It does nothing while another master summarizes.
 func Summarize(ctx context.Context, db *database.DB) (more bool, err error) {
-	for _, step := range []func(context.Context, *database.DB, int) (summarized, error){summarize, newThresholds(slog.New(slog.DiscardHandler)).step} {
-		done, err := step(ctx, db, summarizeBatch)
-		if err != nil {
-			return false, err
-		}
-		more = more || done.more
+	for _, step := range []func(context.Context, *database.DB, int) (summarized, error){summarize, rebuildStale(true), newThresholds(slog.New(slog.DiscardHandler)).step} {
+		done, failed := step(ctx, db, summarizeBatch)
+		more, err = more || done.more, errors.Join(err, failed)
 	}
-	return more, nil
+	return more, err
 }
 
 // summarized is the result of a transaction of the summarizer.
@@ -142,28 +129,38 @@ type summarized struct {
 	incomplete map[int]string // the trials whose summaries became incomplete, with the reason
 }
 
-func summarize(ctx context.Context, db *database.DB, most int) (done summarized, err error) {
-	ctx, cancel := context.WithTimeout(ctx, summarizeTimeout)
+func summarize(ctx context.Context, db *database.DB, most int) (summarized, error) {
+	return next(ctx, db, summaryCursor, summarizeTimeout, most, func(ctx context.Context, tx *database.DB, list []pendingRow, done *summarized) (int, error) {
+		return len(list), foldRows(ctx, tx, list, done)
+	})
+}
+
+// next works on the next rows behind a cursor in one transaction, and moves the cursor past those on which work has worked. It reads at most
+// so many rows, and at least one.
+func next(ctx context.Context, db *database.DB, cursor string, timeout time.Duration, most int,
+	work func(ctx context.Context, tx *database.DB, list []pendingRow, done *summarized) (n int, err error)) (done summarized, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		done = summarized{incomplete: map[int]string{}}
-		from, upTo, ok, err := takeCursor(ctx, tx, summaryCursor)
+		from, upTo, ok, err := takeCursor(ctx, tx, cursor)
 		if err != nil || !ok {
 			return err
 		}
-		list, more, err := nextRows(ctx, tx, rowLimits{max(1, most), summarizeStored, summarizeBytes}, beforeXID, from.XID, from.ID, upTo)
+		list, more, err := nextRows(ctx, tx, rowLimits{max(1, most), summarizeStored, summarizeBytes}, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, upTo)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		done.read = len(list)
+		n, err := work(ctx, tx, list, &done)
 		if err != nil {
 			return err
 		}
 		to := Position{upTo, 0}
-		if done.read, done.more = len(list), more; more {
-			last := list[len(list)-1]
-			to = Position{last.XID, last.ID}
+		if done.more = more || n < len(list); done.more {
+			to = Position{list[n-1].XID, list[n-1].ID}
 		}
-		if err := foldRows(ctx, tx, list, to, &done); err != nil || len(list) == 0 {
-			return err
-		}
-		return moveCursor(ctx, tx, summaryCursor, to)
+		return moveCursor(ctx, tx, cursor, to)
 	})
 	return done, err
 }
@@ -182,9 +179,6 @@ const (
 	thresholdCursor = "threshold_cursor"
 )
 
-// beforeXID is SQL for the rows after a position, of the transactions before another one.
-const beforeXID = `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`
-
 // takeCursor locks a cursor for this transaction. It returns the position after which to
 // read, and the transaction id below which all transactions have ended; ok is false if
 // another master has the lock.
@@ -195,9 +189,7 @@ func takeCursor(ctx context.Context, db *database.DB, cursor string) (from Posit
 	if err != nil || !ok {
 		return from, 0, false, err
 	}
-	err = db.QueryRow(ctx, `
-		SELECT xid, id, pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())
-		FROM `+cursor).Scan(&from.XID, &from.ID, &upTo, &next)
+	err = db.QueryRow(ctx, `SELECT xid, id, pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot()) FROM `+cursor).Scan(&from.XID, &from.ID, &upTo, &next)
 	if err == nil && from.XID > next {
 		from = Position{upTo, 0}
 		if err = moveCursor(ctx, db, cursor, from); err == nil && cursor == summaryCursor {
@@ -207,24 +199,22 @@ func takeCursor(ctx context.Context, db *database.DB, cursor string) (from Posit
 	return from, max(upTo, from.XID), err == nil, err
 }
 
+// moveCursor moves a cursor. While there are no thresholds, their cursor follows that of the summaries.
 func moveCursor(ctx context.Context, db *database.DB, cursor string, to Position) error {
-	_, err := db.Exec(ctx, `UPDATE `+cursor+` SET xid = $1, id = $2`, to.XID, to.ID)
+	_, err := db.Exec(ctx, `WITH idle AS (UPDATE threshold_cursor SET xid = $1, id = $2
+			WHERE $3 = 'metrics_cursor' AND NOT EXISTS (SELECT FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED'))
+		UPDATE `+cursor+` SET xid = $1, id = $2`, to.XID, to.ID, cursor)
 	return err
 }
 
 // renumber corrects the rows after a dump was restored into another server: their transaction
 // ids may be higher than those of this server. All summaries become stale and are rebuilt.
 func renumber(ctx context.Context, db *database.DB, next uint64) error {
-	for _, change := range []struct {
-		sql  string
-		args []any
-	}{
-		{`SET LOCAL statement_timeout = 0`, nil},
-		{`UPDATE metrics SET xid = '3' WHERE xid >= $1`, []any{next}},
-		{`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics
-			ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL`, nil},
+	for _, sql := range []string{
+		`SET LOCAL statement_timeout = 0`, fmt.Sprintf(`UPDATE metrics SET xid = '3' WHERE xid >= '%d'`, next),
+		`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics ` + markStale,
 	} {
-		if _, err := db.Exec(ctx, change.sql, change.args...); err != nil {
+		if _, err := db.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
@@ -233,8 +223,8 @@ func renumber(ctx context.Context, db *database.DB, next uint64) error {
 
 // MarkStale marks a trial's summary, so that the summarizer rebuilds it.
 func MarkStale(ctx context.Context, db *database.DB, trial int) error {
-	_, err := db.Exec(ctx, `
-		INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true)
-		ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL`, trial)
+	_, err := db.Exec(ctx, `INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true) `+markStale, trial)
 	return err
 }
+
+const markStale = `ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL, version = trial_summaries.version + 1`

@@ -1024,7 +1024,7 @@ CREATE TRIGGER metrics_follow_trials AFTER DELETE ON trials
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION metrics_follow_trials();
 
 -- The summary of a trial's rows. The one summarizer writes it, behind the rows. Summaries have a bound, and are
--- rebuilt in several transactions.
+-- rebuilt in several transactions, for which the other summaries do not wait.
 CREATE TABLE trial_summaries (
     trial_id       int PRIMARY KEY REFERENCES trials ON DELETE CASCADE,
     summary        jsonb NOT NULL DEFAULT '{}', -- group → name → {count, sum, min, max, mean, last, type}
@@ -1040,7 +1040,8 @@ CREATE TABLE trial_summaries (
     -- Of a stale summary: the rows up to this position are in it again; NULL: none are, because rows changed since.
     rebuilt_xid    xid8,
     rebuilt_id     bigint,
-    tried_at       timestamptz,                    -- of a stale summary: when the summarizer last worked on it; the others come first
+    rebuild_at     timestamptz,                    -- when a stale summary has its next turn at the earliest; NULL: at once
+    version        int NOT NULL DEFAULT 0,         -- changes with everything but bytes: what was rebuilt from an older version is dropped
     -- The size of the trial's reports as PostgreSQL stores them: the summarizer adds that of each row that it passes.
     bytes          bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
