@@ -28,24 +28,24 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 127_000
+const totalBudget = 126_670
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   13_390,
-		"master/store": 7_170,
+		"master/api":   9_690,
+		"master/store": 6_770,
 	}
 	filesAbove = map[string]int{
-		"master/api":   114,
-		"master/store": 70,
+		"master/api":   91,
+		"master/store": 67,
 		"master/v1":    94,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      542,
-		"master/store.DB":     339,
+		"master/api.API":      408,
+		"master/store.DB":     312,
 		"nomad/local.Cluster": 124,
 	}
 )
