@@ -74,13 +74,13 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/workspaces"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
 	module + "/master/control/rows":      {"master/control"},
-	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts"},
+	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/workspaces"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},
@@ -115,9 +115,10 @@ type room struct {
 
 // rooms are the rooms, from the lowest to the highest.
 var rooms = []room{
-	{"master/accounts", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim"}},
+	{"master/accounts", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim", "master/workspaces"}},
 	{"master/accounts/login", []string{"master/accounts", "master/database"}, []string{"master/api"}},
 	{"master/accounts/scim", []string{"master/accounts", "master/database"}, []string{"master/api"}},
+	{"master/workspaces", []string{"master/accounts", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/store"}},
 	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
 	{"master/metrics", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store"}},
 	{"master/logs", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/control", "master/server", "master/server/servertest", "master/store"}},

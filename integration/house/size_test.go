@@ -28,24 +28,24 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_530
+const totalBudget = 126_550
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   15_300,
-		"master/store": 7_340,
+		"master/api":   13_000,
+		"master/store": 6_860,
 	}
 	filesAbove = map[string]int{
-		"master/api":   127,
-		"master/store": 74,
+		"master/api":   113,
+		"master/store": 66,
 		"master/v1":    95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      618,
-		"master/store.DB":     354,
+		"master/api.API":      512,
+		"master/store.DB":     314,
 		"nomad/local.Cluster": 125,
 	}
 )

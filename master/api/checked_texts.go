@@ -7,18 +7,12 @@ import (
 
 // checkName rejects names that lists cannot show.
 func checkName(what, name string, limit int) error {
-	if p := names.Problem(name, limit); p != "" {
-		return fault.New(fault.Invalid, "%s: %s", what, p)
-	}
-	return nil
+	return names.Check(what, name, limit)
 }
 
 // checkText rejects descriptions and notes that are too long.
 func checkText(what, text string) error {
-	if p := names.TooLong(text, names.MaxText); p != "" {
-		return fault.New(fault.Invalid, "%s: %s", what, p)
-	}
-	return nil
+	return names.CheckText(what, text)
 }
 
 // checkLabels rejects labels that lists cannot show, or that are too many or too long.

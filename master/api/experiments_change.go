@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 const maxBulk = 10_000 // experiments of one bulk call
@@ -80,12 +81,12 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }
 
-func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, workspaces.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	verb := auth.Change
 	if action == store.Delete {
 		verb = auth.Delete
 	}
-	return func(ctx context.Context, c *rest.Call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
+	return func(ctx context.Context, c *rest.Call, p workspaces.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
 		list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), p.ID, req)
 		if err != nil {
 			return nil, err
@@ -169,7 +170,7 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 	if err != nil {
 		return nil, err
 	}
-	if err := a.allowed(ctx, e.WorkspaceID, store.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
+	if err := a.allowed(ctx, e.WorkspaceID, workspaces.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
 		return nil, err
 	}
 	if err := a.admitChange(ctx, c, e.OwnerID, sizeOf(req.Name, req.Description, req.Notes)); err != nil {
@@ -190,12 +191,12 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
 	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, names.MaxText); err != nil {
+		if err := names.Check("name", *req.Name, names.MaxText); err != nil {
 			return ch, err
 		}
 	}
 	for what, s := range map[string]*string{"description": req.Description, "notes": req.Notes} {
-		if err := checkText(what, optional.Value(s)); err != nil {
+		if err := names.CheckText(what, optional.Value(s)); err != nil {
 			return ch, err
 		}
 	}
@@ -257,7 +258,7 @@ func sortedLabels(labels []string) []string {
 func (a *API) changeLabel(add bool) func(context.Context, *rest.Call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
 	return func(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		label := c.Param("*")
-		if err := checkName("label", label, names.MaxText); err != nil {
+		if err := names.Check("label", label, names.MaxText); err != nil {
 			return nil, err
 		}
 		check := func([]string) error { return nil }

@@ -22,5 +22,5 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 			n := a.countSlots(pool, nodes)
 			return launch.PoolSlots{Nodes: n.nodes, PerNode: n.perNode, Total: n.slots}, err
 		}}
-	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)
+	return launch.NewExperiments(c, launch.Rows{DB: a.db}, code), launch.NewTasks(c, launch.Rows{DB: a.db}, code)
 }

@@ -7,12 +7,12 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerModels() {
@@ -104,13 +104,13 @@ func (a *API) modelWorkspace(ctx context.Context, c *rest.Call, id *int, name *s
 	var found int
 	switch {
 	case id != nil && *id != 0:
-		w, err := a.db.Workspace(ctx, *id)
+		w, err := workspaces.Get(ctx, a.db.DB, *id)
 		if err != nil {
 			return 0, err
 		}
 		found = w.ID
 	case name != nil && *name != "":
-		list, err := a.db.Workspaces(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), store.WorkspaceFilter{Exact: *name}, 0, 1)
+		list, err := workspaces.List(ctx, a.db.DB, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), workspaces.Filter{Exact: *name}, 0, 1)
 		if err != nil {
 			return 0, err
 		}
@@ -127,7 +127,7 @@ func (a *API) modelWorkspace(ctx context.Context, c *rest.Call, id *int, name *s
 func (a *API) createModel(ctx context.Context, c *rest.Call, req *v1.PostModelRequest) (*v1.PostModelResponse, error) {
 	workspace, err := a.modelWorkspace(ctx, c, req.WorkspaceID, req.WorkspaceName)
 	if err == nil && workspace == 0 {
-		workspace = launch.DefaultWorkspace
+		workspace = workspaces.Default
 		err = c.May(auth.Create, auth.Object{Kind: v1.KindModel, WorkspaceID: workspace})
 	}
 	if err != nil {

@@ -14,11 +14,6 @@ import (
 
 func (a *API) registerPools() {
 	rest.Serve(a.router, v1.ListPools, a.listPools)
-	rest.ServeOn(a.router, v1.ListPoolWorkspaces, a.onPool(), a.poolWorkspaces)
-	rest.ServeOn(a.router, v1.BindPool, a.onBoundPool(), a.bindPool)
-	rest.ServeOn(a.router, v1.UnbindPool, a.onBoundPool(), a.unbindPool)
-	rest.ServeOn(a.router, v1.ReplacePoolBindings, a.onBoundPool(), a.replaceBindings)
-	rest.ServeOn(a.router, v1.ListWorkspacePools, a.onWorkspace(), a.workspacePools)
 }
 
 // poolCount has a pool's current numbers.

@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // registerRoles must run before registerUsers: the route /users/:id would also match /users/assignments.
@@ -30,7 +30,9 @@ func (a *API) registerRoles() {
 	rest.Serve(a.router, v1.AssignRoles, a.assignRoles)
 	rest.Serve(a.router, v1.RemoveAssignments, a.removeRoles)
 	rest.Serve(a.router, v1.GetPermissionsSummary, a.ownRoles)
-	rest.ServeOn(a.router, v1.ListWorkspaceMembers, rest.On("workspace", a.db.Workspace, ofWorkspace), a.workspaceMembers)
+	rest.ServeOn(a.router, v1.ListWorkspaceMembers, rest.On("workspace", func(ctx context.Context, id int) (workspaces.Workspace, error) {
+		return workspaces.Get(ctx, a.db.DB, id)
+	}, workspaces.Workspace.Object), a.workspaceMembers)
 	rest.Serve(a.router, v1.PreviewAccess, a.previewAccess)
 }
 
@@ -294,9 +296,9 @@ func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.R
 		case role.OnlyGlobal():
 			return x, fault.New(fault.Invalid, "%s: role %s can be assigned only for the whole cluster", field, role.Name)
 		}
-		w, err := a.db.Workspace(ctx, *x.WorkspaceID)
+		w, err := workspaces.Get(ctx, a.db.DB, *x.WorkspaceID)
 		if err == nil {
-			err = c.May(auth.View, ofWorkspace(w))
+			err = c.May(auth.View, w.Object())
 		}
 		if err != nil {
 			return x, err
@@ -312,7 +314,7 @@ func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.R
 	return x, fault.New(fault.Forbidden, "%s may not assign roles in workspace %d", c.Who().Username, *x.WorkspaceID)
 }
 
-func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
+func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w workspaces.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
 	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(req.Name)) }
 	list, err := accounts.AssignmentsIn(ctx, a.db.DB, w.ID)
 	if err != nil {

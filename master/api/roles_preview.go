@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
@@ -32,7 +33,7 @@ func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	if err != nil {
 		return nil, err
 	}
-	workspaces, err := a.db.WorkspaceIDs(ctx)
+	workspaces, err := workspaces.IDs(ctx, a.db.DB)
 	if err != nil {
 		return nil, err
 	}

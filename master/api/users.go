@@ -18,7 +18,6 @@ const (
 )
 
 func (a *API) registerUsers() {
-	a.registerActivity()
 	rest.Serve(a.router, v1.ChangeUsers, a.patchUsers)
 	rest.Serve(a.router, v1.ListUsers, a.listUsers)
 	rest.Serve(a.router, v1.CreateUser, a.createUser)
@@ -69,6 +68,15 @@ func partOfAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 		}
 	}
 	return json.Marshal(agentUser{User: g.AgentUser, UID: g.AgentUid, Group: g.AgentGroup, GID: g.AgentGid})
+}
+
+// wireAgentUser decodes a stored account on nodes; nil for none.
+func wireAgentUser(stored []byte) *v1.AgentUserGroup {
+	var g agentUser
+	if len(stored) == 0 || json.Unmarshal(stored, &g) != nil {
+		return nil
+	}
+	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
 }
 
 // username checks and lower-cases a user's name.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
 const (
@@ -65,4 +67,20 @@ func LabelProblem(labels []string) (at int, problem string) {
 		return -1, fmt.Sprintf("has labels of %d bytes together, over the limit of %d", size, MaxText)
 	}
 	return 0, ""
+}
+
+// Check rejects a name that lists cannot show; what names it in the error.
+func Check(what, name string, most int) error {
+	if p := Problem(name, most); p != "" {
+		return fault.New(fault.Invalid, "%s: %s", what, p)
+	}
+	return nil
+}
+
+// CheckText rejects a description or notes that are too long.
+func CheckText(what, text string) error {
+	if p := TooLong(text, MaxText); p != "" {
+		return fault.New(fault.Invalid, "%s: %s", what, p)
+	}
+	return nil
 }

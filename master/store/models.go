@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // A Model is a name of the registry, under which checkpoints are registered as versions.
@@ -110,7 +111,7 @@ func modelTaken(name string) error {
 func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {
-		if err := tx.lockWorkspace(ctx, m.WorkspaceID); err != nil {
+		if err := workspaces.Lock(ctx, tx.DB, m.WorkspaceID); err != nil {
 			return err
 		}
 		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO models (name, workspace_id, owner_id, description, notes, labels, metadata)
@@ -128,24 +129,6 @@ func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 	return db.Model(ctx, id)
 }
 
-// lockWorkspace keeps a workspace from being archived or deleted until the transaction has
-// stored what comes into it. It rejects an archived workspace.
-func (db *DB) lockWorkspace(ctx context.Context, id int) error {
-	w, err := database.Row[struct {
-		Name     string `db:"name"`
-		Archived bool   `db:"archived"`
-	}](ctx, db.DB, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return fault.New(fault.NotFound, "workspace %d not found", id)
-	case err != nil:
-		return err
-	case w.Archived:
-		return fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
-	}
-	return nil
-}
-
 // ModelChange has the fields to change; nil leaves a field unchanged.
 type ModelChange struct {
 	Name        *string
@@ -160,7 +143,7 @@ type ModelChange struct {
 func (db *DB) ChangeModel(ctx context.Context, m Model, ch ModelChange) error {
 	err := db.Tx(ctx, func(tx *DB) error {
 		if ch.WorkspaceID != nil && *ch.WorkspaceID != m.WorkspaceID {
-			if err := tx.lockWorkspace(ctx, *ch.WorkspaceID); err != nil {
+			if err := workspaces.Lock(ctx, tx.DB, *ch.WorkspaceID); err != nil {
 				return err
 			}
 		}
@@ -181,7 +164,7 @@ func (db *DB) ChangeModel(ctx context.Context, m Model, ch ModelChange) error {
 // MoveModel moves a model to another workspace, archived or not.
 func (db *DB) MoveModel(ctx context.Context, id, workspace int) error {
 	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockWorkspace(ctx, workspace); err != nil {
+		if err := workspaces.Lock(ctx, tx.DB, workspace); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE models SET workspace_id = $2, modified_at = now() WHERE id = $1`, id, workspace)
