@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
@@ -21,7 +23,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 type createOptions struct {
@@ -223,9 +225,9 @@ func nothingIn(name string, raw expconf.Raw) error {
 	if err == nil {
 		err = cfg.Validate()
 	}
-	var problems expconf.Errors
+	var problems document.Errors
 	if errors.As(err, &problems) {
-		err = slices.DeleteFunc(problems, func(p expconf.Problem) bool { return strings.HasPrefix(p.Path, "checkpoint_storage") })
+		err = slices.DeleteFunc(problems, func(p document.Problem) bool { return strings.HasPrefix(p.Path, "checkpoint_storage") })
 	}
 	return invalidConfig(name, err)
 }
@@ -245,7 +247,7 @@ func readConfig(a *app.App, file string) (name string, text []byte, err error) {
 }
 
 func invalidConfig(name string, err error) error {
-	var problems expconf.Errors
+	var problems document.Errors
 	if !errors.As(err, &problems) || len(problems) == 1 {
 		return fault.New(fault.Invalid, "%s", err)
 	}

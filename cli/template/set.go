@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
@@ -14,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // read reads and checks the document of a template. det sends it unchanged, with comments.
@@ -30,7 +32,7 @@ func read(a *app.App, file string) (string, error) {
 		return "", fault.New(fault.Invalid, "cannot read the template: %w", err)
 	}
 	_, err = expconf.ParseTemplate(file, text)
-	var problems expconf.Errors
+	var problems document.Errors
 	switch {
 	case errors.As(err, &problems) && len(problems) > 1:
 		return "", fault.New(fault.Invalid, "%s has %d problems:\n%s", file, len(problems), err)

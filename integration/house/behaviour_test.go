@@ -57,7 +57,7 @@ var behaviours = []behaviour{
 	{30, "a kill right after the start", "integration/containers TestAKillRightAfterPlacement, master/control TestAKillBeforeTheGate TestAKillBehindTheGate", ""},
 	{31, "files of TensorBoards are gone when the call returns", "master/api TestATaskThatRemovesFiles", ""},
 	{32, "disabling a node", "master/control TestNodesAndSlotsAreWithdrawn, master/api TestSlotsAreDisabled", ""},
-	{33, "the task of a continued trial", "master/control TestATrialGoesOn, master/api TestContinueExperiment TestEachContinuationHasATask, master/store TestContinuingBeginsAPart, master/logs TestLogsOfParts", ""},
+	{33, "the task of a continued trial", "master/control TestATrialGoesOn, master/api TestContinueExperiment TestEachContinuationHasATask, master/control/rows TestContinuingBeginsAPart, master/logs TestLogsOfParts", ""},
 	{34, "NUL in logs", "master/logs TestLogFilters, plugins/runner/logs TestLinesSurviveASegment", ""},
 	{35, "the first lines of a trial", "master/task TestTheFirstLinesOfALog", ""},
 	{36, "words of shells and TensorBoards", "integration/clients TestShell, plugins/harness/tests test_mirror_says_what_scripts_look_for", ""},

@@ -28,26 +28,24 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_450
+const totalBudget = 126_530
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     15_300,
-		"master/expconf": 6_330,
-		"master/store":   9_010,
+		"master/api":   15_300,
+		"master/store": 7_340,
 	}
 	filesAbove = map[string]int{
-		"master/api":     127,
-		"master/expconf": 46,
-		"master/store":   81,
-		"master/v1":      95,
+		"master/api":   127,
+		"master/store": 74,
+		"master/v1":    95,
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":      618,
-		"master/store.DB":     416,
+		"master/store.DB":     354,
 		"nomad/local.Cluster": 125,
 	}
 )

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -38,24 +39,24 @@ func (r *rig) place(config string, members int) *attempt {
 
 // put places the attempt on nodes.
 func (a *attempt) put(members int) {
-	p := store.Placement{AllocationID: a.id}
+	p := rows.Placement{AllocationID: a.id}
 	for rank := range members {
-		p.Members = append(p.Members, store.PlacedMember{Rank: rank, NodeID: fmt.Sprint("n", rank), NodeName: fmt.Sprint("node-", rank), SlotIDs: []int{rank}})
+		p.Members = append(p.Members, rows.PlacedMember{Rank: rank, NodeID: fmt.Sprint("n", rank), NodeName: fmt.Sprint("node-", rank), SlotIDs: []int{rank}})
 	}
-	a.r.apply(store.Changes{Placements: []store.Placement{p}})
+	a.r.apply(rows.Changes{Placements: []rows.Placement{p}})
 }
 
 // runOf makes a run the trial's newest, as the loop does when it queues one.
 func (r *rig) runOf(a *attempt, run int) {
-	r.apply(store.Changes{Trials: []store.TrialChange{{ID: a.trial, Saw: "ACTIVE", State: "ACTIVE", RunID: run}}})
+	r.apply(rows.Changes{Trials: []rows.TrialChange{{ID: a.trial, Saw: "ACTIVE", State: "ACTIVE", RunID: run}}})
 }
 
 // next ends the attempt and starts the trial's next one.
 func (a *attempt) next(run, members int) *attempt {
 	a.r.t.Helper()
-	a.r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
+	a.r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
 	b := &attempt{r: a.r, exp: a.exp, trial: a.trial, task: a.task, id: fmt.Sprintf("%s.%d", a.task, run)}
-	a.r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: members, Priority: 42}}})
+	a.r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: members, Priority: 42}}})
 	b.put(members)
 	a.r.runOf(b, run)
 	return b.claimAll(members)

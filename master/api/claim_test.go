@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 func TestClaimAndSpec(t *testing.T) {
@@ -175,7 +175,7 @@ func TestTasksKeepToThemselves(t *testing.T) {
 func TestEndedAttemptsToken(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 1)
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
 	me := a.ranks[0]
 	// The master rejects metrics and checkpoints; it accepts the last lines and the exit.
 	me.post(a.trialPath("/metrics"), "{}").says(401, "has ended")

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 func TestCommands(t *testing.T) {
@@ -158,11 +158,11 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 	a, b := me.create(yaml(), `"activate":true`), me.create(yaml("resources: {priority: 5}"), `"activate":true`)
 	_, running := r.trial(a, 0)
 	_, waiting := r.trial(b, 0)
-	r.apply(store.Changes{Placements: []store.Placement{{AllocationID: running + ".1",
-		Members: []store.PlacedMember{{NodeID: "cccccccc-3", NodeName: "single", SlotIDs: []int{1}}}}}})
+	r.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: running + ".1",
+		Members: []rows.PlacedMember{{NodeID: "cccccccc-3", NodeName: "single", SlotIDs: []int{1}}}}}})
 	r.runs(running+".1", "ASSIGNED", "RUNNING")
 	reason := "needs 1 slot"
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: waiting + ".1", Saw: "PENDING", State: "PENDING", Waiting: &reason}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: waiting + ".1", Saw: "PENDING", State: "PENDING", Waiting: &reason}}})
 
 	agents := me.get("/api/v1/agents").ok().tree()
 	if at(t, agents, "agents.0.id") != "single" || at(t, agents, "agents.1.id") != "twin-aaaaaaaa" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -58,8 +59,8 @@ func TestDevices(t *testing.T) {
 	a := &attempt{r: r, exp: me.create(yaml(), `"activate":true`)}
 	a.trial, a.task = r.trial(a.exp, 0)
 	a.id = a.task + ".1"
-	r.apply(store.Changes{Placements: []store.Placement{{AllocationID: a.id,
-		Members: []store.PlacedMember{{NodeID: "n0", NodeName: "node-0", SlotIDs: []int{1}, Devices: []string{"GPU-1"}}}}}})
+	r.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: a.id,
+		Members: []rows.PlacedMember{{NodeID: "n0", NodeName: "node-0", SlotIDs: []int{1}, Devices: []string{"GPU-1"}}}}}})
 	r.runOf(a, 1)
 
 	agents := me.get("/api/v1/agents").ok().tree()
@@ -114,7 +115,7 @@ func TestUnfit(t *testing.T) {
 	token := a.claim(0, a.identify(0), "p0").ok().tree()["token"].(string)
 	path := "/api/v1/detent/allocations/" + a.id + "/members/0/exit"
 	r.task(token).post(path, `{"exitCode":79,"reason":"no GPUs","unfit":true}`).ok()
-	live, err := r.db.LoadLive(context.Background(), store.Known{})
+	live, err := rows.LoadLive(context.Background(), r.db.DB, rows.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestUnfit(t *testing.T) {
 	path = "/api/v1/detent/allocations/" + b.id + "/members/0/exit"
 	r.task(token).post(path, `{"exitCode":0}`).ok()
 	r.task(token).post(path, `{"exitCode":79,"reason":"no GPUs","unfit":true}`).ok()
-	if live, err = r.db.LoadLive(context.Background(), store.Known{}); err != nil {
+	if live, err = rows.LoadLive(context.Background(), r.db.DB, rows.Known{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range live.Allocations {

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // manyExperiments fills a database as years of use do: most have ended, each has a
@@ -36,13 +38,13 @@ func (r *rig) manyExperiments(n int) {
 		})
 	}
 	wg.Wait()
-	var c store.Changes
+	var c rows.Changes
 	for id := first; id < first+n; id++ {
 		if id != first { // the submission made that one's
-			c.NewTrials = append(c.NewTrials, store.NewTrial{ExperimentID: id, TaskID: fmt.Sprintf("%d.0", id), Name: "t", HParams: json.RawMessage(`{}`)})
+			c.NewTrials = append(c.NewTrials, trial.Row{ExperimentID: id, TaskID: fmt.Sprintf("%d.0", id), Name: "t", HParams: json.RawMessage(`{}`)})
 		}
 		if id%20 != 0 {
-			c.Experiments = append(c.Experiments, store.ExperimentChange{ID: id, Saw: "PAUSED", State: "COMPLETED", Ended: true})
+			c.Experiments = append(c.Experiments, rows.ExperimentChange{ID: id, Saw: "PAUSED", State: "COMPLETED", Ended: true})
 		}
 	}
 	r.apply(c)

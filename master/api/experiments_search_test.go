@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 func contains(b []byte, text string) bool { return bytes.Contains(b, []byte(text)) }
@@ -22,7 +22,7 @@ func (c as) trialOf(r *rig, experiment int) int {
 func (r *rig) isBest(experiment int, metric float64) {
 	r.t.Helper()
 	first := 0
-	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: experiment, Saw: "PAUSED", State: "PAUSED", BestTrial: &first, BestMetric: &metric}}})
+	r.apply(rows.Changes{Experiments: []rows.ExperimentChange{{ID: experiment, Saw: "PAUSED", State: "PAUSED", BestTrial: &first, BestMetric: &metric}}})
 }
 
 // asks sends a search, whose request has these members.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -90,7 +91,7 @@ func TestGatherWhoseAttemptEnds(t *testing.T) {
 		progress, err := r.db.GatherProgress(t.Context(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 1})
 		return err == nil && progress.Arrived == 1
 	})
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	r.bus.Publish(store.AllocationTopic(a.id))
 	if got := <-done; got.code != http.StatusConflict {
 		t.Errorf("%d %s", got.code, got.body)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -30,8 +31,8 @@ func (a *attempt) stored() {
 // over ends the experiment of an attempt.
 func (a *attempt) over() {
 	a.r.t.Helper()
-	a.r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "completed"}},
-		Trials: []store.TrialChange{{ID: a.trial, Saw: "ACTIVE", State: "COMPLETED", RunID: 1, Ended: true}}})
+	a.r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "completed"}},
+		Trials: []rows.TrialChange{{ID: a.trial, Saw: "ACTIVE", State: "COMPLETED", RunID: 1, Ended: true}}})
 	a.r.moves(a.exp, "PAUSED", "COMPLETED")
 }
 
@@ -49,7 +50,7 @@ func (a *attempt) collected() map[string]any {
 func (a *attempt) collector(task string) *attempt {
 	a.r.t.Helper()
 	b := &attempt{r: a.r, exp: a.exp, task: task, id: task + ".1"}
-	a.r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: task, RunID: 1, Pool: "default", Priority: 42}}})
+	a.r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: task, RunID: 1, Pool: "default", Priority: 42}}})
 	b.put(1)
 	return b.claimAll(1)
 }
@@ -284,6 +285,6 @@ func (a *attempt) removesEvents(me as, last string) (task string, answered chan 
 // ends ends a task, as the loop does.
 func (a *attempt) ends(task, status string) {
 	a.r.t.Helper()
-	a.r.apply(store.Changes{Tasks: []store.TaskChange{{ID: task, Ended: true, ExitStatus: status}}})
+	a.r.apply(rows.Changes{Tasks: []rows.TaskChange{{ID: task, Ended: true, ExitStatus: status}}})
 	a.r.bus.Publish(store.TopicState)
 }

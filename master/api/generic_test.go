@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 // generic creates a generic task from a configuration and further fields of the request.
@@ -178,7 +178,7 @@ func TestChangingGenericTasks(t *testing.T) {
 	}
 	change(me, child, "pause").says(400, "cannot pause task "+child+" as it is in state 'STOPPING_PAUSED'")
 	for _, id := range []string{root, child} {
-		r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: id + ".1", Saw: "PENDING", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
+		r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: id + ".1", Saw: "PENDING", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	}
 	if state(root) != "PAUSED" || state(child) != "PAUSED" {
 		t.Errorf("the tasks are %s and %s", state(root), state(child))

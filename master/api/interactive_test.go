@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
@@ -78,7 +79,7 @@ func TestEveryKindOfTask(t *testing.T) {
 			t.Errorf("a killed %s is %v", noun, s)
 		}
 		me.post(path+"/kill", "").ok()
-		live, err := r.db.LoadLive(t.Context(), store.Known{})
+		live, err := rows.LoadLive(t.Context(), r.db.DB, rows.Known{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,7 +417,7 @@ func TestIdleTasksEnd(t *testing.T) {
 		return id, r.begin(id).ranks[0]
 	}
 	reason := func(id string) string {
-		live, err := r.db.LoadLive(t.Context(), store.Known{})
+		live, err := rows.LoadLive(t.Context(), r.db.DB, rows.Known{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
@@ -25,7 +26,7 @@ func TestJobsSayWhyTheyWait(t *testing.T) {
 		t.Errorf("the waiting reason is %q", got)
 	}
 	why := "needs 8 slots on one node; the largest has 4"
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: task + ".1", Saw: "PENDING", State: "PENDING", Waiting: &why}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: task + ".1", Saw: "PENDING", State: "PENDING", Waiting: &why}}})
 	if got := at(t, me.get("/api/v1/job-queues-v2").ok().tree(), "jobs.0.full.waitingReason"); got != why {
 		t.Errorf("the waiting reason is %q", got)
 	}

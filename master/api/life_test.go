@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -28,8 +29,8 @@ func (r *rig) goesOn(id int, saw string) (done chan struct{}) {
 			if err != nil {
 				continue
 			}
-			c := store.Changes{Experiments: []store.ExperimentChange{{ID: id, Saw: saw, State: "ACTIVE", Continued: &n}}}
-			if err := r.db.Tx(context.Background(), func(tx *store.DB) error { return tx.ApplyChanges(context.Background(), &c) }); err != nil {
+			c := rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: saw, State: "ACTIVE", Continued: &n}}}
+			if err := r.db.Tx(context.Background(), func(tx *store.DB) error { return rows.ApplyChanges(context.Background(), tx.DB, &c) }); err != nil {
 				r.t.Error(err)
 			}
 			r.bus.Publish(store.TopicState)
@@ -52,7 +53,7 @@ func TestContinueExperiment(t *testing.T) {
 	r.moves(id, "PAUSED", "ACTIVE")
 	me.post(path, continueBody(id, "{}")).says(400, "experiment in non terminal state 'ACTIVE', try again later")
 	r.runs(task+".1", "PENDING", "TERMINATED")
-	r.apply(store.Changes{Trials: []store.TrialChange{{ID: trial, Saw: "ACTIVE", State: "ERROR", Ended: true, RunID: 1}}})
+	r.apply(rows.Changes{Trials: []rows.TrialChange{{ID: trial, Saw: "ACTIVE", State: "ERROR", Ended: true, RunID: 1}}})
 	r.moves(id, "ACTIVE", "ERROR")
 
 	me.post(path, continueBody(9999, "{}")).says(404, "experiment 9999 not found")
@@ -100,7 +101,7 @@ func TestContinueSearches(t *testing.T) {
 	id := me.create("name: r\nentrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 2}\n", `"activate":true`)
 	for number := range 2 {
 		trial, _ := r.trial(id, number)
-		r.apply(store.Changes{Trials: []store.TrialChange{{ID: trial, Saw: "ACTIVE", State: "COMPLETED", Ended: true, RunID: 1}}})
+		r.apply(rows.Changes{Trials: []rows.TrialChange{{ID: trial, Saw: "ACTIVE", State: "COMPLETED", Ended: true, RunID: 1}}})
 	}
 	r.moves(id, "PAUSED", "COMPLETED")
 	me.post(path, continueBody(id, "max_restarts: 1")).says(400, "override config is provided and experiment is not single searcher, got 'random' instead")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 func TestLogsByAPI(t *testing.T) {
@@ -131,8 +131,8 @@ func TestFollowLogs(t *testing.T) {
 		ship(i, "", fmt.Sprint("line ", i))
 		expect(fmt.Sprint("line ", i))
 	}
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "completed"}},
-		Tasks: []store.TaskChange{{ID: a.task, Ended: true}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "completed"}},
+		Tasks: []rows.TaskChange{{ID: a.task, Ended: true}}})
 	ship(21, `,"done":true`, "last words")
 	expect("last words")
 	if line, err := s.line(); !errors.Is(err, io.EOF) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -52,7 +52,7 @@ func TestAttemptsOfANode(t *testing.T) {
 	me := r.user("determined")
 	place := func(node, name string) string {
 		id := at(t, me.post("/api/v1/commands", fmt.Sprintf(`{"config":{"entrypoint":["x"],"resources":{"slots":1},"description":%q},"workspaceId":1}`, name)).ok().tree(), "command.id").(string)
-		r.apply(store.Changes{Placements: []store.Placement{{AllocationID: id + ".1", Members: []store.PlacedMember{{NodeID: node, NodeName: name, SlotIDs: []int{0}}}}}})
+		r.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: id + ".1", Members: []rows.PlacedMember{{NodeID: node, NodeName: name, SlotIDs: []int{0}}}}}})
 		return id
 	}
 	first, second, elsewhere := place("aaaaaaaa-1", "one"), place("aaaaaaaa-1", "one"), place("bbbbbbbb-2", "two")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -16,18 +17,18 @@ import (
 func (a *attempt) fails(run int) {
 	a.r.t.Helper()
 	a.r.exec("UPDATE members SET logs_done = true")
-	a.r.apply(store.Changes{
-		Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "failed"}},
-		Trials:      []store.TrialChange{{ID: a.trial, Saw: "ACTIVE", State: "ERROR", Ended: true, RunID: run}},
-		Tasks:       []store.TaskChange{{ID: a.task, Ended: true, ExitStatus: "it failed"}}})
+	a.r.apply(rows.Changes{
+		Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "failed"}},
+		Trials:      []rows.TrialChange{{ID: a.trial, Saw: "ACTIVE", State: "ERROR", Ended: true, RunID: run}},
+		Tasks:       []rows.TaskChange{{ID: a.task, Ended: true, ExitStatus: "it failed"}}})
 }
 
 // goesOn continues the trial after its end, and claims its next attempt.
 func (a *attempt) goesOn(run int) *attempt {
 	a.r.t.Helper()
-	a.r.apply(store.Changes{Reopened: []store.ReopenedTrial{{ID: a.trial, TaskID: a.task, HParams: json.RawMessage(`{"lr":0.1}`)}}})
+	a.r.apply(rows.Changes{Reopened: []rows.ReopenedTrial{{ID: a.trial, TaskID: a.task, HParams: json.RawMessage(`{"lr":0.1}`)}}})
 	b := &attempt{r: a.r, exp: a.exp, trial: a.trial, task: a.task, id: fmt.Sprintf("%s.%d", a.task, run)}
-	a.r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: 1, Priority: 42}}})
+	a.r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: 1, Priority: 42}}})
 	b.put(1)
 	a.r.runOf(b, run)
 	return b.claimAll(1)

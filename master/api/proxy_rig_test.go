@@ -23,6 +23,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
@@ -201,7 +202,7 @@ func (p *proxiedTask) start() {
 	p.gate = gate
 	_, port, _ := net.SplitHostPort(gate.Address())
 	id := p.id + ".1"
-	p.v.apply(store.Changes{Placements: []store.Placement{{AllocationID: id, Members: []store.PlacedMember{{NodeID: "n0", NodeName: "node-0"}}}}})
+	p.v.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: id, Members: []rows.PlacedMember{{NodeID: "n0", NodeName: "node-0"}}}}})
 	jwt := "jwt-of-" + id
 	p.v.identity.known[jwt] = Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(id, ".", "-"), Group: "rank-0",
 		NomadAllocID: "nomad-" + id, FirstOfGroup: true, NodeID: "n0"}
@@ -274,8 +275,8 @@ func serveBytes(ln net.Listener) {
 // over ends the task as the loop would.
 func (p *proxiedTask) over() {
 	p.v.t.Helper()
-	p.v.apply(store.Changes{Allocations: []store.AllocationChange{{ID: p.id + ".1", Saw: p.v.text(`SELECT state FROM allocations WHERE id = $1`, p.id+".1"), State: "TERMINATED", Ended: true, Outcome: "killed"}},
-		Tasks: []store.TaskChange{{ID: p.id, Ended: true, ExitStatus: "killed by its owner"}}})
+	p.v.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: p.id + ".1", Saw: p.v.text(`SELECT state FROM allocations WHERE id = $1`, p.id+".1"), State: "TERMINATED", Ended: true, Outcome: "killed"}},
+		Tasks: []rows.TaskChange{{ID: p.id, Ended: true, ExitStatus: "killed by its owner"}}})
 }
 
 // ServeHTTP is the program.

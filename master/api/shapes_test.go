@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -80,7 +80,7 @@ func TestAnswersConform(t *testing.T) {
 	r.node("n1", "node-1", 2)
 	id := me.create(yaml(), `"activate":true`, `"modelDefinition":[`+modelFile("a.py", "1")+`]`)
 	trial, attemptOf := r.trial(id, 0)
-	r.apply(store.Changes{Placements: []store.Placement{{AllocationID: attemptOf + ".1", Members: []store.PlacedMember{{NodeID: "n1", NodeName: "node-1", SlotIDs: []int{0}}}}}})
+	r.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: attemptOf + ".1", Members: []rows.PlacedMember{{NodeID: "n1", NodeName: "node-1", SlotIDs: []int{0}}}}}})
 	r.runs(attemptOf+".1", "ASSIGNED", "RUNNING")
 	if _, err := r.db.BestValidation(context.Background(), id); err == nil {
 		t.Fatal("a trial without reports has a best validation")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -31,7 +32,7 @@ func TestPreemption(t *testing.T) {
 	case <-time.After(50 * time.Millisecond): // the call still waits, as it must
 	}
 	reason := "somebody more important came"
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
 	r.bus.Publish(store.AllocationTopic(a.id))
 	if got := (<-answers).ok().body; string(got) != `{"preempt":true,"deadline":null}` {
 		t.Errorf("%s", got)
@@ -238,7 +239,7 @@ func TestAllGather(t *testing.T) {
 		progress, err := r.db.GatherProgress(context.Background(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 2})
 		return err == nil && progress.Arrived == 1
 	})
-	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	r.bus.Publish(store.AllocationTopic(a.id))
 	if got := <-done; got.code != 409 {
 		t.Errorf("%d %s", got.code, got.body)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -50,7 +51,7 @@ func TestTrials(t *testing.T) {
 	me := r.user("determined")
 	id := me.create(yaml(), `"activate":true`)
 	trial, task := r.trial(id, 0)
-	r.apply(store.Changes{Trials: []store.TrialChange{{ID: trial, Saw: "ACTIVE", State: "ACTIVE", RunID: 1}}})
+	r.apply(rows.Changes{Trials: []rows.TrialChange{{ID: trial, Saw: "ACTIVE", State: "ACTIVE", RunID: 1}}})
 	r.history(trial, task)
 	empty, _ := r.trial(id, 1)
 	path := fmt.Sprintf("/api/v1/trials/%d", trial)

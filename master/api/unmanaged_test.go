@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/memory"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // elsewhere is a configuration as a program sends it for what it runs itself.
@@ -257,7 +257,7 @@ func TestSilentTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: e.ID, Saw: e.State, State: "CANCELED", Ended: true}}})
+	r.apply(rows.Changes{Experiments: []rows.ExperimentChange{{ID: e.ID, Saw: e.State, State: "CANCELED", Ended: true}}})
 	if n, err := r.db.EndSilentTrials(ctx, 5*time.Minute); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"github.com/detent-ml/detent/master/accounts"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/accounts"
 )
 
 func TestSigningIn(t *testing.T) {

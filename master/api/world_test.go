@@ -7,15 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // What the control loop would do: tests of the API write its rows as it does.
 
 // apply makes changes as the loop does.
-func (r *rig) apply(c store.Changes) {
+func (r *rig) apply(c rows.Changes) {
 	r.t.Helper()
-	err := r.db.Tx(context.Background(), func(tx *store.DB) error { return tx.ApplyChanges(context.Background(), &c) })
+	err := r.db.Tx(context.Background(), func(tx *store.DB) error { return rows.ApplyChanges(context.Background(), tx.DB, &c) })
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func createBody(config string, more ...string) string {
 func (r *rig) moves(id int, saw, state string) {
 	r.t.Helper()
 	ended := state == "COMPLETED" || state == "CANCELED" || state == "ERROR"
-	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: ended}}})
+	r.apply(rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: ended}}})
 }
 
 // trial starts the first attempt of an experiment's trial, and returns the trial's id and task. It
@@ -66,11 +68,11 @@ func (r *rig) trial(experiment, number int) (id int, task string) {
 	there := err == nil
 	if !there {
 		task = fmt.Sprintf("%d.%d", experiment, number)
-		r.apply(store.Changes{
-			NewTrials: []store.NewTrial{{ExperimentID: experiment, Number: number, TaskID: task, Name: "t", HParams: json.RawMessage(`{"lr":0.1}`)}},
+		r.apply(rows.Changes{
+			NewTrials: []trial.Row{{ExperimentID: experiment, Number: number, TaskID: task, Name: "t", HParams: json.RawMessage(`{"lr":0.1}`)}},
 		})
 	}
-	r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
+	r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
 	if there {
 		return id, task
 	}
@@ -84,11 +86,11 @@ func (r *rig) trial(experiment, number int) (id int, task string) {
 // runs moves an attempt on to a state.
 func (r *rig) runs(allocation, saw, state string) {
 	r.t.Helper()
-	c := store.AllocationChange{ID: allocation, Saw: saw, State: state, Started: state == "RUNNING", Ended: state == "TERMINATED"}
+	c := rows.AllocationChange{ID: allocation, Saw: saw, State: state, Started: state == "RUNNING", Ended: state == "TERMINATED"}
 	if c.Ended {
 		c.Outcome = "completed"
 	}
-	r.apply(store.Changes{Allocations: []store.AllocationChange{c}})
+	r.apply(rows.Changes{Allocations: []rows.AllocationChange{c}})
 }
 
 // node adds a machine with slots to the default pool.
@@ -107,7 +109,7 @@ func (r *rig) node(id, name string, slots int) {
 	}
 	nodes = append(nodes, store.NodeRow{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true,
 		Version: "2.0.4", Inventory: json.RawMessage(inv + "]}")})
-	if err := r.db.RecordNodes(context.Background(), "", nodes); err != nil {
+	if err := rows.RecordNodes(context.Background(), r.db.DB, "", nodes); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -90,7 +91,7 @@ func (t *term) safely(what string, do func() error) (err error) {
 
 // submitItems returns the submissions of attempts' jobs to Nomad. If their rows cannot be
 // read together, it reads each row alone, and retries later those that fail alone.
-func (t *term) submitItems(ctx context.Context, list []store.Work) ([]item, error) {
+func (t *term) submitItems(ctx context.Context, list []rows.Work) ([]item, error) {
 	pieces, err := t.beginSubmits(ctx, list)
 	if err == nil {
 		return pieces, nil
@@ -101,7 +102,7 @@ func (t *term) submitItems(ctx context.Context, list []store.Work) ([]item, erro
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		return nil, t.storeResult(call, func(tx *store.DB) error {
-			return tx.WorkFailed(call, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+			return rows.WorkFailed(call, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 		}, err)
 	}
 	began := time.Now()
@@ -109,13 +110,13 @@ func (t *term) submitItems(ctx context.Context, list []store.Work) ([]item, erro
 		if ctx.Err() != nil || !t.lead.Holds() || time.Since(began) > callTimeout { // do not delay the submissions that have been read
 			break
 		}
-		begun, _ := t.submitItems(ctx, []store.Work{w})
+		begun, _ := t.submitItems(ctx, []rows.Work{w})
 		pieces = append(pieces, begun...)
 	}
 	return pieces, err
 }
 
-func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, error) {
+func (t *term) beginSubmits(ctx context.Context, list []rows.Work) ([]item, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	ids, tries := make([]string, len(list)), make(map[string]int, len(list))
@@ -123,12 +124,12 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 		ids[i], tries[w.Subject] = w.Subject, w.Tries
 	}
 	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		ids, err = tx.BeginSubmissions(ctx, ids)
+		ids, err = rows.BeginSubmissions(ctx, tx.DB, ids)
 		return err
 	})
-	var wanted []store.PendingSubmission
+	var wanted []rows.PendingSubmission
 	if err == nil && len(ids) > 0 {
-		wanted, err = t.db.Submissions(ctx, ids)
+		wanted, err = rows.Submissions(ctx, t.db, ids)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 	return pieces, nil
 }
 
-func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
+func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 	of := t.cfg.Pools.Named(s.Pool)
 	outcome := cluster.Refused
 	var job task.Job
@@ -162,7 +163,7 @@ func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 		return err
 	})
 	var noRoom *cluster.NoRoom
-	result := store.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), RetryAfter: retryDelay(s.Tries)}
+	result := rows.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), RetryAfter: retryDelay(s.Tries)}
 	if outcome != cluster.Done {
 		result.Failure = "Nomad gave no reason"
 		if err != nil {
@@ -175,7 +176,7 @@ func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 				return err
 			}
 		}
-		return tx.RecordSubmission(context.WithoutCancel(ctx), result)
+		return rows.RecordSubmission(context.WithoutCancel(ctx), tx.DB, result)
 	}, err)
 	if result.Refused {
 		notify(t.calls.done)
@@ -184,7 +185,7 @@ func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 }
 
 // stopItems returns the calls that stop attempts' jobs in Nomad.
-func (t *term) stopItems(_ context.Context, list []store.Work) ([]item, error) {
+func (t *term) stopItems(_ context.Context, list []rows.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
 		pieces[i] = item{w.Subject, func(ctx context.Context) error { return t.stop(ctx, w) }}
@@ -192,19 +193,19 @@ func (t *term) stopItems(_ context.Context, list []store.Work) ([]item, error) {
 	return pieces, nil
 }
 
-func (t *term) stop(ctx context.Context, w store.Work) error {
+func (t *term) stop(ctx context.Context, w rows.Work) error {
 	outcome := cluster.TryAgain
 	err := t.safely(w.Subject, func() (err error) {
 		outcome, err = t.stopJob(ctx, w.Subject)
 		return err
 	})
 	if outcome == cluster.Done {
-		err := t.storeResult(ctx, func(tx *store.DB) error { return tx.RecordStopped(context.WithoutCancel(ctx), w.Subject) }, nil)
+		err := t.storeResult(ctx, func(tx *store.DB) error { return rows.RecordStopped(context.WithoutCancel(ctx), tx.DB, w.Subject) }, nil)
 		notify(t.calls.done) // an attempt that has not started ends in the next cycle
 		return err
 	}
 	return t.storeResult(ctx, func(tx *store.DB) error {
-		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.Subject, text(err), retryDelay(w.Tries))
+		return rows.WorkFailed(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject, text(err), retryDelay(w.Tries))
 	}, err)
 }
 
@@ -219,7 +220,7 @@ func text(err error) string {
 }
 
 // later logs that work could not be begun and will be tried again.
-func (t *term) later(ctx context.Context, list []store.Work, cause error) {
+func (t *term) later(ctx context.Context, list []rows.Work, cause error) {
 	if ctx.Err() == nil {
 		t.log.Warn("could not begin queued work; it will be retried", "term", t.lead.Term, "kind", list[0].Kind, "pieces", len(list), "error", cause)
 	}

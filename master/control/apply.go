@@ -8,15 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 )
 
 // apply stores a plan, and returns the changes that were stored. It stores the other
 // bundles even if some fail; later cycles decide the failed ones again.
-func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
+func (t *term) apply(ctx context.Context, plan *Plan) (*rows.Changes, error) {
 	if len(plan.Bundles) == 0 {
-		return &store.Changes{}, nil
+		return &rows.Changes{}, nil
 	}
 	usual, slow := t.separateSlow(plan.Bundles, time.Now())
 	made, err := t.applyParts(ctx, usual)
@@ -24,15 +26,15 @@ func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
 		return made, err
 	}
 	for _, b := range slow {
-		left, err := t.applyTogether(ctx, []store.Bundle{b})
+		left, err := t.applyTogether(ctx, []rows.Bundle{b})
 		if err != nil {
 			return made, err
 		}
-		t.recordResults([]store.Bundle{b}, left)
+		t.recordResults([]rows.Bundle{b}, left)
 		if len(left) > 0 { // if this bundle is slow again, the other slow ones are likely to be slow too
 			break
 		}
-		made = store.MergeChanges([]store.Bundle{{Changes: *made}, b}, nil)
+		made = rows.MergeChanges([]rows.Bundle{{Changes: *made}, b}, nil)
 	}
 	return made, nil
 }
@@ -53,14 +55,14 @@ func (n *together) more()     { *n = together(min(maxTogether, 2*n.size())) }
 // applyParts stores bundles, maxTogether at a time at most. It leaves out bundles that need a failed
 // bundle of an earlier part; if too many bundles fail, it leaves the later parts to the
 // next cycle.
-func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Changes, error) {
-	made, out := &store.Changes{}, map[string]error{}
+func (t *term) applyParts(ctx context.Context, list []rows.Bundle) (*rows.Changes, error) {
+	made, out := &rows.Changes{}, map[string]error{}
 	for len(list) > 0 {
 		n := min(t.together.size(), len(list))
-		part := slices.DeleteFunc(slices.Clone(list[:n]), func(b store.Bundle) bool {
+		part := slices.DeleteFunc(slices.Clone(list[:n]), func(b rows.Bundle) bool {
 			lacks := slices.ContainsFunc(b.Needs, func(key string) bool { return out[key] != nil })
 			if lacks {
-				out[b.Key] = store.ErrDependencyFailed
+				out[b.Key] = database.ErrDependencyFailed
 			}
 			return lacks
 		})
@@ -71,7 +73,7 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 		t.together.more()
 		list = list[n:]
 		t.recordResults(part, left)
-		made = store.MergeChanges([]store.Bundle{{Changes: *made}, {Changes: *store.MergeChanges(part, left)}}, nil)
+		made = rows.MergeChanges([]rows.Bundle{{Changes: *made}, {Changes: *rows.MergeChanges(part, left)}}, nil)
 		maps.Copy(out, left)
 		if tooMany(out) {
 			break
@@ -84,25 +86,25 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 func tooMany(left map[string]error) bool {
 	failed := 0
 	for _, cause := range left {
-		if errors.Is(cause, store.ErrPostponed) {
+		if errors.Is(cause, database.ErrPostponed) {
 			return true
 		}
-		if !errors.Is(cause, store.ErrStale) && !errors.Is(cause, store.ErrDependencyFailed) {
+		if !errors.Is(cause, database.ErrStale) && !errors.Is(cause, database.ErrDependencyFailed) {
 			failed++
 		}
 	}
-	return failed > store.MaxFailures
+	return failed > database.MaxFailures
 }
 
 // applyTogether stores bundles in one transaction. If it does not end in time, the next one has fewer bundles, and a bundle that was alone
 // in it waits like one whose statement is slow. The cycle ends, so that only one bundle waits for nothing if the database is away: the
 // next cycle then loads nothing.
-func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map[string]error, err error) {
+func (t *term) applyTogether(ctx context.Context, list []rows.Bundle) (left map[string]error, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		left, err = tx.ApplyBundles(ctx, list)
+		left, err = rows.ApplyBundles(ctx, tx.DB, list)
 		return err
 	})
 	switch {
@@ -119,13 +121,13 @@ func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map
 // the last try (slow), and all others (usual). It omits bundles that wait until a later
 // time, and bundles that need a slow or waiting bundle. In usual, bundles that have failed
 // before come last: after too many failures the database gets no further bundles.
-func (t *term) separateSlow(list []store.Bundle, now time.Time) (usual, slow []store.Bundle) {
+func (t *term) separateSlow(list []rows.Bundle, now time.Time) (usual, slow []rows.Bundle) {
 	late, shaky := map[string]bool{}, map[string]bool{}
 	for key, s := range t.backoffs {
 		late[key] = s.slow || s.until.After(now)
 		shaky[key] = true
 	}
-	var behind []store.Bundle
+	var behind []rows.Bundle
 	for _, b := range list {
 		s := t.backoffs[b.Key]
 		switch {
@@ -144,7 +146,7 @@ func (t *term) separateSlow(list []store.Bundle, now time.Time) (usual, slow []s
 	return append(usual, behind...), slow
 }
 
-func needs(b store.Bundle, late map[string]bool) bool {
+func needs(b rows.Bundle, late map[string]bool) bool {
 	for _, key := range b.Needs {
 		if late[key] {
 			return true
@@ -155,7 +157,7 @@ func needs(b store.Bundle, late map[string]bool) bool {
 
 // recordResults records which bundles failed (left has the causes), and when and how the
 // loop tries each of them again.
-func (t *term) recordResults(list []store.Bundle, left map[string]error) {
+func (t *term) recordResults(list []rows.Bundle, left map[string]error) {
 	now := time.Now()
 	for _, b := range list {
 		if _, out := left[b.Key]; !out {
@@ -165,14 +167,14 @@ func (t *term) recordResults(list []store.Bundle, left map[string]error) {
 	t.cycleAgain = t.cycleAgain || len(left) < len(list)
 	for key, cause := range left {
 		switch {
-		case errors.Is(cause, store.ErrDependencyFailed):
+		case errors.Is(cause, database.ErrDependencyFailed):
 			continue
-		case errors.Is(cause, store.ErrPostponed): // another bundle failed first, and the loop tries this one again in its next cycle
+		case errors.Is(cause, database.ErrPostponed): // another bundle failed first, and the loop tries this one again in its next cycle
 			continue
 		}
 		s := t.backoffs.failed(key, cause, now)
 		t.cycleAgain = t.cycleAgain || !s.until.After(now)
-		if !errors.Is(cause, store.ErrStale) || s.tries == staleForLong {
+		if !errors.Is(cause, database.ErrStale) || s.tries == staleForLong {
 			t.log.Error("could not store a bundle of changes; the others are stored without it", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
 		}
 		if s.level == handleAsBroken {

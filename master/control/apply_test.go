@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 // TestAPlanIsStoredInParts tests that a plan with very many bundles is stored in several
@@ -16,10 +16,10 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 	const bundles, stale = 2*maxTogether + 10, 5
 	plan := &Plan{}
 	for i := range bundles {
-		plan.Bundles = append(plan.Bundles, store.Bundle{Key: fmt.Sprint(i),
-			Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: fmt.Sprint(i), Parent: "x"}}}})
+		plan.Bundles = append(plan.Bundles, rows.Bundle{Key: fmt.Sprint(i),
+			Changes: rows.Changes{Queue: []rows.Work{{Kind: rows.WorkGC, Subject: fmt.Sprint(i), Parent: "x"}}}})
 	}
-	plan.Bundles[stale].Experiments = []store.ExperimentChange{{ID: e, Saw: "COMPLETED", State: "COMPLETED"}}
+	plan.Bundles[stale].Experiments = []rows.ExperimentChange{{ID: e, Saw: "COMPLETED", State: "COMPLETED"}}
 	needing := &plan.Bundles[bundles-1]
 	needing.Needs = []string{fmt.Sprint(stale)}
 	made, err := b.term.apply(t.Context(), plan)
@@ -50,7 +50,7 @@ func TestFewerTogether(t *testing.T) {
 		p := &Plan{}
 		for i := range 40 {
 			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE subject = $1`, key) == 0 {
-				p.Bundles = append(p.Bundles, store.Bundle{Key: key, Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: key, Parent: "x"}}}})
+				p.Bundles = append(p.Bundles, rows.Bundle{Key: key, Changes: rows.Changes{Queue: []rows.Work{{Kind: rows.WorkGC, Subject: key, Parent: "x"}}}})
 			}
 		}
 		return p
@@ -85,7 +85,7 @@ func TestABundleWhoseTransactionIsSlow(t *testing.T) {
 		p := &Plan{}
 		for i := range 3 {
 			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE subject = $1`, key) == 0 {
-				p.Bundles = append(p.Bundles, store.Bundle{Key: key, Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: key, Parent: "x"}}}})
+				p.Bundles = append(p.Bundles, rows.Bundle{Key: key, Changes: rows.Changes{Queue: []rows.Work{{Kind: rows.WorkGC, Subject: key, Parent: "x"}}}})
 			}
 		}
 		_, err := b.term.apply(t.Context(), p)

@@ -3,6 +3,7 @@ package control
 import (
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
@@ -18,7 +19,7 @@ type attempts struct {
 // advance decides about one attempt: action is what its owner wants, and why the reason for
 // users. wait is how long a preempted program may run on. advance returns the last step if
 // the attempt has ended, else nil.
-func (d *attempts) advance(row *store.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
+func (d *attempts) advance(row *rows.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
 	a := attemptOf(row, wait)
 	m := d.move(row)
 	switch {
@@ -64,7 +65,7 @@ func (d *attempts) advance(row *store.LiveAllocation, wait time.Duration, action
 }
 
 // claims counts the members whose runners have claimed.
-func claims(row *store.LiveAllocation) (n int) {
+func claims(row *rows.LiveAllocation) (n int) {
 	for _, m := range row.Members {
 		if m.ClaimedAt != nil {
 			n++
@@ -83,7 +84,7 @@ func withoutNomad(m lifecycle.Member) lifecycle.Member {
 	return m
 }
 
-func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocation {
+func attemptOf(row *rows.LiveAllocation, wait time.Duration) lifecycle.Allocation {
 	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: at(row.SubmittedAt),
 		AssignedAt: at(row.AssignedAt), TriedAt: at(row.TriedAt), NoRoom: row.NoRoom, RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: at(row.PreemptAt), AckedAt: at(row.PreemptAckedAt),
 		PreemptWait: wait, KillAt: at(row.KillAt), StoppedAt: at(row.StoppedAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
@@ -105,7 +106,7 @@ func at(t *time.Time) time.Time {
 
 // follow moves a queued attempt to its job's pool. It returns true for an attempt that is
 // already placed in another pool.
-func (d *attempts) follow(a *store.LiveAllocation, pool string) (elsewhere bool) {
+func (d *attempts) follow(a *rows.LiveAllocation, pool string) (elsewhere bool) {
 	if a.Pool == pool {
 		return false
 	}

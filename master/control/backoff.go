@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // How long the loop waits before it tries a failed bundle again: longer each time.
@@ -52,7 +52,7 @@ func (a backoffs) failed(key string, cause error, now time.Time) *backoff {
 	s.why = cause.Error()
 	s.tries++
 	switch {
-	case errors.Is(cause, store.ErrStale):
+	case errors.Is(cause, database.ErrStale):
 		if s.tries > staleRetries {
 			s.until = now.Add(min(minStaleDelay<<min(s.tries-staleRetries, 10), maxStaleDelay))
 		}

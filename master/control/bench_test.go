@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
@@ -27,7 +28,7 @@ const (
 // 200 ms.
 func BenchmarkDecide(b *testing.B) {
 	b.Run("steady", func(b *testing.B) {
-		benchmarkDecide(b, func(*Snapshot) {}, func(c *store.Changes) bool { return c.Empty() })
+		benchmarkDecide(b, func(*Snapshot) {}, func(c *rows.Changes) bool { return c.Empty() })
 	})
 	b.Run("arrivals", func(b *testing.B) {
 		benchmarkDecide(b, func(p *Snapshot) {
@@ -35,7 +36,7 @@ func BenchmarkDecide(b *testing.B) {
 				delete(p.Allocations, e.Trials[0].TaskID)
 				e.Trials, e.LiveExperiment.Trials = nil, 0
 			}
-		}, func(c *store.Changes) bool { return len(c.NewTrials) == 100 && len(c.NewAllocations) == 100 })
+		}, func(c *rows.Changes) bool { return len(c.NewTrials) == 100 && len(c.NewAllocations) == 100 })
 	})
 	b.Run("ends", func(b *testing.B) {
 		benchmarkDecide(b, func(p *Snapshot) {
@@ -44,11 +45,11 @@ func BenchmarkDecide(b *testing.B) {
 				m := &p.Allocations[e.Trials[0].TaskID].Members[0]
 				m.ExitedAt, m.ExitCode = &p.Now, &zero
 			}
-		}, func(c *store.Changes) bool { return len(c.Trials) == 100 && len(c.Placements) == 100 })
+		}, func(c *rows.Changes) bool { return len(c.Trials) == 100 && len(c.Placements) == 100 })
 	})
 }
 
-func benchmarkDecide(b *testing.B, change func(*Snapshot), right func(*store.Changes) bool) {
+func benchmarkDecide(b *testing.B, change func(*Snapshot), right func(*rows.Changes) bool) {
 	live := benchLive(b)
 	f := folds{byID: map[int]*fold{}}
 	p := f.snapshot(live)
@@ -129,7 +130,7 @@ func benchPools() pool.Set {
 		Preemption: true}}
 }
 
-func benchLive(b *testing.B) *store.Live {
+func benchLive(b *testing.B) *rows.Live {
 	b.Helper()
 	raw, _, err := expconf.Parse("bench.yaml", []byte("name: bench\nentrypoint: python3 train.py\nhyperparameters: {lr: 0.1, layers: {type: int, minval: 1, maxval: 9}}\n"+
 		"searcher: {name: single, metric: loss, max_length: {batches: 1000}}\n"))
@@ -145,7 +146,7 @@ func benchLive(b *testing.B) *store.Live {
 		b.Fatal(err)
 	}
 	now := time.Now()
-	live := &store.Live{Now: now}
+	live := &rows.Live{Now: now}
 	for i := range benchTrials / 10 {
 		n := cluster.Node{Node: sched.Node{ID: fmt.Sprintf("node-%04d", i), Name: fmt.Sprintf("n%d", i)}, Cores: 64, MemoryMB: 512 << 10,
 			Drivers: []string{"docker", "exec", "raw_exec"}, Devices: map[string][]sched.Slot{}}
@@ -160,14 +161,14 @@ func benchLive(b *testing.B) *store.Live {
 	}
 	for i := range benchTrials {
 		task := trial.TaskID(i+1, "", 0)
-		live.Experiments = append(live.Experiments, store.LiveExperiment{ID: i + 1, Name: "bench", State: "ACTIVE", Desired: "active", Config: config,
+		live.Experiments = append(live.Experiments, rows.LiveExperiment{ID: i + 1, Name: "bench", State: "ACTIVE", Desired: "active", Config: config,
 			Seed: int64(i), Pool: "default", SlotsPerTrial: 1, Weight: 1, Priority: 42, Trials: 1})
-		live.Trials = append(live.Trials, store.LiveTrial{ID: i + 1, ExperimentID: i + 1, TaskID: task, State: "ACTIVE", RunID: 1})
-		a := store.LiveAllocation{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42, QueuedAt: now.Add(time.Duration(i-benchTrials) * time.Second),
+		live.Trials = append(live.Trials, rows.LiveTrial{ID: i + 1, ExperimentID: i + 1, TaskID: task, State: "ACTIVE", RunID: 1})
+		a := rows.LiveAllocation{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42, QueuedAt: now.Add(time.Duration(i-benchTrials) * time.Second),
 			State: string(lifecycle.Pending)}
 		if i < benchSlots {
 			a.State, a.AssignedAt, a.SubmittedAt, a.StartedAt = string(lifecycle.Running), &a.QueuedAt, &a.QueuedAt, &a.QueuedAt
-			a.Members = []store.LiveMember{{AllocationID: a.ID, NodeID: live.Nodes[i/8].ID, NodeName: live.Nodes[i/8].Name, SlotIDs: []int32{int32(i % 8)},
+			a.Members = []rows.LiveMember{{AllocationID: a.ID, NodeID: live.Nodes[i/8].ID, NodeName: live.Nodes[i/8].Name, SlotIDs: []int32{int32(i % 8)},
 				NomadAllocID: "nomad-" + a.ID, NomadStatus: "running", NomadIndex: 7, Started: true, ClaimedAt: &a.QueuedAt}}
 		}
 		live.Allocations = append(live.Allocations, a)

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // choices keeps the choices that this cycle and the cycle before computed. A choice says how the
@@ -328,7 +328,7 @@ func (r *reasons) one(text string) string {
 
 // taskChoice rates the nodes for a task that is not a trial. It ignores a configuration
 // that cannot be parsed: its submission fails with the reason.
-func (r *ratings) taskChoice(t *store.LiveTask) avoidance {
+func (r *ratings) taskChoice(t *rows.LiveTask) avoidance {
 	key := choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}
 	known := r.choices()
 	if c, found := known.recall(key); found {

@@ -3,8 +3,8 @@ package control
 import (
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // continuing reports whether a user has asked to continue an ended experiment, and the loop
@@ -17,7 +17,7 @@ func (d *experimentPass) continueExperiment(e *Experiment) error {
 	status, why := d.searchStatus(e)
 	step := lifecycle.Experiment{State: lifecycle.State(e.State), Desired: lifecycle.Desired(e.Desired), Search: status, Why: why,
 		Unmanaged: e.Unmanaged}.Continue()
-	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(step.State), Error: step.Error, Ended: step.State.Terminal(),
+	c := rows.ExperimentChange{ID: e.ID, Saw: e.State, State: string(step.State), Error: step.Error, Ended: step.State.Terminal(),
 		Continued: &e.Continues}
 	if e.Search != nil && e.Broken == "" {
 		if trial, metric := e.Search.Best(); metric != nil {
@@ -40,7 +40,7 @@ func (d *experimentPass) continueExperiment(e *Experiment) error {
 		if err != nil {
 			return err
 		}
-		d.out.Reopened = append(d.out.Reopened, store.ReopenedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: target(w)})
+		d.out.Reopened = append(d.out.Reopened, rows.ReopenedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: target(w)})
 	}
 	return nil
 }

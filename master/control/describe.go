@@ -2,13 +2,14 @@ package control
 
 import (
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
 // describe returns the Nomad job of an attempt, from the attempt's rows.
-func (t *term) describe(s store.PendingSubmission, of *pool.Pool) (task.Job, error) {
+func (t *term) describe(s rows.PendingSubmission, of *pool.Pool) (task.Job, error) {
 	a, err := task.Read(s.Row)
 	if err != nil {
 		return task.Job{}, err
@@ -26,7 +27,7 @@ func (t *term) describe(s store.PendingSubmission, of *pool.Pool) (task.Job, err
 }
 
 // placedOn returns a member with the resources of its node, from the node's inventory.
-func placedOn(x store.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, error) {
+func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, error) {
 	m := task.Placed{NodeID: x.NodeID, NodeName: x.NodeName, Devices: x.Devices}
 	for _, id := range x.SlotIDs {
 		m.SlotIDs = append(m.SlotIDs, int(id))

@@ -2,9 +2,9 @@ package control
 
 import (
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A share is what a member of an attempt holds on a node. A node can be in several pools,
@@ -83,11 +83,11 @@ func renumber(running []sched.Running, devices map[string][][]string, nodes []sc
 }
 
 // placed returns a placement as the store keeps it, with the devices of its slots.
-func placed(pl sched.Placement, nodes map[string]*sched.Node) store.Placement {
-	out := store.Placement{AllocationID: pl.ID}
+func placed(pl sched.Placement, nodes map[string]*sched.Node) rows.Placement {
+	out := rows.Placement{AllocationID: pl.ID}
 	for rank, part := range pl.Parts {
 		n := nodes[part.NodeID]
-		m := store.PlacedMember{Rank: rank, NodeID: part.NodeID, NodeName: n.Name, SlotIDs: part.SlotIDs}
+		m := rows.PlacedMember{Rank: rank, NodeID: part.NodeID, NodeName: n.Name, SlotIDs: part.SlotIDs}
 		for _, id := range part.SlotIDs {
 			if s := n.Slot(id); s != nil && s.Device != "" {
 				m.Devices, m.Model = append(m.Devices, s.Device), s.Brand // all of one model

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
@@ -25,7 +26,7 @@ type stage struct {
 // newStage returns a stage with a node n1 with this number of GPUs. The slots of the pools gpu
 // and shared are its GPUs, those of the pool cpu its 8 cores.
 func newStage(t *testing.T, gpus int) *stage {
-	s := &stage{t: t, p: &Snapshot{Now: time.Unix(1e9, 0), Timing: lifecycle.DefaultTiming(), Allocations: map[string]*store.LiveAllocation{}}}
+	s := &stage{t: t, p: &Snapshot{Now: time.Unix(1e9, 0), Timing: lifecycle.DefaultTiming(), Allocations: map[string]*rows.LiveAllocation{}}}
 	devices := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}
 	cores := pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 100}
 	for name, slots := range map[string]pool.Slots{"gpu": devices, "shared": devices, "cpu": cores} {
@@ -40,8 +41,8 @@ func newStage(t *testing.T, gpus int) *stage {
 
 // queue adds a queued command to a pool.
 func (s *stage) queue(id, pool string, slots int) {
-	s.p.Tasks = append(s.p.Tasks, store.LiveTask{ID: id, Type: "COMMAND", Desired: "run", Pool: pool, Slots: slots, Priority: 42, Runs: 1})
-	s.p.Allocations[id] = &store.LiveAllocation{ID: id + ".1", TaskID: id, RunID: 1, Pool: pool, Slots: slots, Priority: 42,
+	s.p.Tasks = append(s.p.Tasks, rows.LiveTask{ID: id, Type: "COMMAND", Desired: "run", Pool: pool, Slots: slots, Priority: 42, Runs: 1})
+	s.p.Allocations[id] = &rows.LiveAllocation{ID: id + ".1", TaskID: id, RunID: 1, Pool: pool, Slots: slots, Priority: 42,
 		QueuedAt: s.p.Now.Add(time.Duration(len(s.p.Tasks)) * time.Second), State: "PENDING"}
 }
 
@@ -50,7 +51,7 @@ func (s *stage) run(id, pool string, slots []int32, devices ...string) {
 	s.queue(id, pool, len(slots))
 	a := s.p.Allocations[id]
 	a.State, a.AssignedAt, a.SubmittedAt = "RUNNING", &s.p.Now, &s.p.Now
-	a.Members = []store.LiveMember{{AllocationID: a.ID, NodeID: "id1", NodeName: "n1", SlotIDs: slots, Devices: devices, NomadStatus: "running", Started: true, ClaimedAt: &s.p.Now}}
+	a.Members = []rows.LiveMember{{AllocationID: a.ID, NodeID: "id1", NodeName: "n1", SlotIDs: slots, Devices: devices, NomadStatus: "running", Started: true, ClaimedAt: &s.p.Now}}
 }
 
 // decide returns the placements, and why the other commands wait.

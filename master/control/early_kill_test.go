@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -91,7 +92,7 @@ func TestAnOrderThatNomadTookWakesTheLoop(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("")
 	b.settle()
-	if err := b.term.stop(t.Context(), store.Work{Kind: store.WorkStop, Subject: b.newest(e)}); err != nil {
+	if err := b.term.stop(t.Context(), rows.Work{Kind: rows.WorkStop, Subject: b.newest(e)}); err != nil {
 		t.Fatal(err)
 	}
 	select {

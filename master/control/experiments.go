@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
@@ -67,12 +68,12 @@ func (d *experimentPass) endByKilling(e *Experiment) error {
 			live++
 			continue
 		}
-		d.out.Trials = append(d.out.Trials, store.TrialChange{ID: t.ID, Saw: t.State, State: string(lifecycle.Errored), Restarts: t.Restarts, RunID: t.RunID,
+		d.out.Trials = append(d.out.Trials, rows.TrialChange{ID: t.ID, Saw: t.State, State: string(lifecycle.Errored), Restarts: t.Restarts, RunID: t.RunID,
 			StopWanted: t.StopWanted, Error: why, Ended: true})
 		d.exit(e, t.Number, lifecycle.ExitErrored)
 		d.endTask(t.TaskID, lifecycle.TrialStep{State: lifecycle.Errored, Error: why})
 	}
-	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(lifecycle.StoppingError), Error: why}
+	c := rows.ExperimentChange{ID: e.ID, Saw: e.State, State: string(lifecycle.StoppingError), Error: why}
 	if live == 0 {
 		c.State, c.Ended = string(lifecycle.Errored), true
 	}
@@ -96,11 +97,11 @@ func (d *experimentPass) experiment(e *Experiment) error {
 	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: cmp.Or(stuck, why, e.lasting()),
 		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeleteRequests > e.DeleteFailed}.Step()
 	if step.Remove {
-		d.out.Queue = append(d.out.Queue, store.DeleteWork(e.ID, e.OwnerID))
+		d.out.Queue = append(d.out.Queue, rows.DeleteWork(e.ID, e.OwnerID))
 		return nil
 	}
 	if e.Files == store.FilesUnplanned && state == lifecycle.Deleting {
-		d.out.Queue = append(d.out.Queue, store.GCWork(e.ID, e.OwnerID))
+		d.out.Queue = append(d.out.Queue, rows.GCWork(e.ID, e.OwnerID))
 	}
 	if step.State != "" {
 		state = step.State
@@ -161,7 +162,7 @@ func (d *experimentPass) searchStatus(e *Experiment) (lifecycle.SearchStatus, st
 
 // experimentChange adds a change when anything differs from the row.
 func (d *experimentPass) experimentChange(e *Experiment, state lifecycle.State, why, ofTrial string) {
-	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, OfTrial: ofTrial, Ended: state.Terminal()}
+	c := rows.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, OfTrial: ofTrial, Ended: state.Terminal()}
 	changed := c.State != e.State || why != e.Error
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
 		if state == lifecycle.Errored || state == lifecycle.Canceled { // the store computes the progress from what the trials have reached
@@ -236,7 +237,7 @@ func (d *experimentPass) newTrials(e *Experiment, live int) (int, error) {
 
 // trial decides about one trial: first whether its attempt has ended, then what the user
 // and the search want of the trial.
-func (d *experimentPass) trial(e *Experiment, row *store.LiveTrial, experiment lifecycle.State) (ended bool) {
+func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment lifecycle.State) (ended bool) {
 	w := wanted(e, row)
 	attempt := d.p.Allocations[row.TaskID]
 	if attempt != nil && attempt.State == string(lifecycle.Pending) && w.Fail == "" {
@@ -268,7 +269,7 @@ func (d *experimentPass) trial(e *Experiment, row *store.LiveTrial, experiment l
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 		}
 	}
-	c := store.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
+	c := rows.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
 		StopWanted: t.StopWanted, Held: t.Held, Target: target(w), Error: step.Error, Ended: step.State.Terminal()}
 	if !c.Ended && attempt == nil && w.Hold && !w.Suspended {
 		d.addEvent(e, row.Number, search.Suspended, struct{}{})
@@ -288,7 +289,7 @@ func (d *experimentPass) trial(e *Experiment, row *store.LiveTrial, experiment l
 
 // wanted returns what the search wants of a trial. If the search is broken or not in
 // memory, it is what the row says.
-func wanted(e *Experiment, row *store.LiveTrial) search.Trial {
+func wanted(e *Experiment, row *rows.LiveTrial) search.Trial {
 	w := search.Trial{Stop: row.StopWanted, Hold: row.Held, Suspended: true, Target: optional.Value(row.Target)}
 	if e.Search != nil && e.Broken == "" && row.Number < e.Search.Len() {
 		w = e.Search.Trial(row.Number)
@@ -310,7 +311,7 @@ func preemptWait(e *Experiment) time.Duration {
 }
 
 // retry queues the next attempt of a trial.
-func (d *experimentPass) retry(e *Experiment, row *store.LiveTrial, last *store.LiveAllocation, end *lifecycle.Step) int {
+func (d *experimentPass) retry(e *Experiment, row *rows.LiveTrial, last *rows.LiveAllocation, end *lifecycle.Step) int {
 	run := row.RunID + 1
 	if last != nil {
 		run = last.RunID + 1
@@ -356,7 +357,7 @@ func (d *experimentPass) endTask(id string, step lifecycle.TrialStep) {
 			return
 		}
 	}
-	d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: id, Ended: true, ExitStatus: status})
+	d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: id, Ended: true, ExitStatus: status})
 }
 
 // unstarted counts the attempts in a row whose program never started.
@@ -366,6 +367,6 @@ func (d *experimentPass) unstarted(task string, before int, end lifecycle.Step) 
 		n = before + 1
 	}
 	if n != before {
-		d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: task, Unstarted: n})
+		d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: task, Unstarted: n})
 	}
 }

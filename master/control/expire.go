@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/sleep"
@@ -66,7 +67,7 @@ func (t *term) queueExpiries(ctx context.Context) error {
 	return nil
 }
 
-func (t *term) expireItems(_ context.Context, list []store.Work) ([]item, error) {
+func (t *term) expireItems(_ context.Context, list []rows.Work) ([]item, error) {
 	items := make([]item, len(list))
 	for i, w := range list {
 		items[i] = item{w.Subject, func(ctx context.Context) error {
@@ -76,16 +77,16 @@ func (t *term) expireItems(_ context.Context, list []store.Work) ([]item, error)
 					return err
 				}
 				if done {
-					return tx.WorkDone(ctx, w.Kind, w.Subject)
+					return rows.WorkDone(ctx, tx.DB, w.Kind, w.Subject)
 				}
-				return tx.WorkContinues(ctx, w.Kind, w.Subject)
+				return rows.WorkContinues(ctx, tx.DB, w.Kind, w.Subject)
 			})
 			if err == nil {
 				return nil
 			}
 			ctx = context.WithoutCancel(ctx)
 			return t.storeResult(ctx, func(tx *store.DB) error {
-				return tx.WorkFailed(ctx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+				return rows.WorkFailed(ctx, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 			}, err)
 		}}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -41,7 +42,7 @@ func TestLogsAreDeletedInTurns(t *testing.T) {
 	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'expire'`); n != 7 {
 		t.Fatalf("%d pieces of work", n)
 	}
-	turns, err := b.db.DueWork(t.Context(), store.WorkExpire, false, nil, 2)
+	turns, err := rows.DueWork(t.Context(), b.db.DB, rows.WorkExpire, false, nil, 2)
 	if err != nil || len(turns) != 2 || turns[0].Owner == turns[1].Owner {
 		t.Errorf("the first turns are %+v %v", turns, err)
 	}

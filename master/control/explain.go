@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // explainTimeout limits the time to store the lines of one cycle, reasonsTimeout the time in which Nomad is asked for
@@ -27,7 +27,7 @@ const errorLevel = 5
 // attempt of its trial. If a master
 // stops before it has stored a line, the line is lost; a line that is written twice is
 // stored once.
-func (t *term) explain(ctx context.Context, c *store.Changes) {
+func (t *term) explain(ctx context.Context, c *rows.Changes) {
 	if t.cfg.Logs == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (t *term) addReasons(ctx context.Context, lines []logs.Batch) {
 }
 
 // explanation returns the lines for an ended attempt; false if it needs none.
-func explanation(a store.AllocationChange) (logs.Batch, bool) {
+func explanation(a rows.AllocationChange) (logs.Batch, bool) {
 	dot := strings.LastIndexByte(a.ID, '.')
 	switch lifecycle.Outcome(a.Outcome) {
 	case lifecycle.Failed, lifecycle.Refused, lifecycle.Unplaced:

@@ -3,13 +3,13 @@ package control
 import (
 	"testing"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
 )
 
 func TestExplanation(t *testing.T) {
-	ended := store.AllocationChange{ID: "1.t.3", Ended: true, Unstarted: true, Outcome: string(lifecycle.Failed), ExitReason: "no such image"}
+	ended := rows.AllocationChange{ID: "1.t.3", Ended: true, Unstarted: true, Outcome: string(lifecycle.Failed), ExitReason: "no such image"}
 	b, ok := explanation(ended)
 	if !ok || b.TaskID != "1.t" || b.Origin.AllocationID != "1.t.3" || len(b.Lines) != 1 || b.Lines[0].Text != "attempt 3 did not start: no such image" {
 		t.Errorf("an attempt that never started is explained by %+v", b)
@@ -29,12 +29,12 @@ func TestExplanation(t *testing.T) {
 	if b, ok := explanation(final); !ok || len(b.Lines) != 2 || b.Lines[0].Text != "a" || b.Lines[1].Text != "b" {
 		t.Errorf("an attempt that is the last is explained by %+v", b)
 	}
-	for name, change := range map[string]func(*store.AllocationChange){
-		"one that runs":         func(a *store.AllocationChange) { a.Ended = false },
-		"one that had started":  func(a *store.AllocationChange) { a.Unstarted = false },
-		"one that was killed":   func(a *store.AllocationChange) { a.Outcome = string(lifecycle.Killed) },
-		"one without a reason":  func(a *store.AllocationChange) { a.ExitReason = "" },
-		"one that is completed": func(a *store.AllocationChange) { a.Outcome = string(lifecycle.Completed) },
+	for name, change := range map[string]func(*rows.AllocationChange){
+		"one that runs":         func(a *rows.AllocationChange) { a.Ended = false },
+		"one that had started":  func(a *rows.AllocationChange) { a.Unstarted = false },
+		"one that was killed":   func(a *rows.AllocationChange) { a.Outcome = string(lifecycle.Killed) },
+		"one without a reason":  func(a *rows.AllocationChange) { a.ExitReason = "" },
+		"one that is completed": func(a *rows.AllocationChange) { a.Outcome = string(lifecycle.Completed) },
 	} {
 		a := ended
 		change(&a)
@@ -50,7 +50,7 @@ func TestReasonsOfNomad(t *testing.T) {
 	b.nomad.full = map[string]string{"1.t.3": "Nomad has no room for rank-0: cpu is exhausted", "1.t.4": "an older reason"}
 	var lines []logs.Batch
 	for id, why := range map[string]string{"1.t.3": lifecycle.NotPlaced + " n1 within 1m0s", "1.t.4": "its image was not fetched", "1.t.5": lifecycle.NotPlaced + " n2 within 1m0s"} {
-		line, ok := explanation(store.AllocationChange{ID: id, Ended: true, Unstarted: true, Outcome: string(lifecycle.Unplaced), ExitReason: why})
+		line, ok := explanation(rows.AllocationChange{ID: id, Ended: true, Unstarted: true, Outcome: string(lifecycle.Unplaced), ExitReason: why})
 		if !ok {
 			t.Fatalf("%s has no line", id)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/sched"
@@ -80,7 +81,7 @@ func (r *ratings) nodesCalled(id, name string) []string {
 	return ids
 }
 
-func policyName(m store.LiveMatch) string {
+func policyName(m rows.LiveMatch) string {
 	if m.Policy != "" {
 		return fmt.Sprintf("log policy %q", m.Policy)
 	}
@@ -231,7 +232,7 @@ func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
 // node where it failed first, and a failed start to the node that prevented it. Success
 // resets the counts of all its nodes. A lost node, a kill, the end of a trial that is
 // being stopped, and invalid hyperparameters change no count.
-func (d *experimentPass) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocation, end lifecycle.Step) {
+func (d *experimentPass) count(e *Experiment, t lifecycle.Trial, a *rows.LiveAllocation, end lifecycle.Step) {
 	success := end.Outcome == lifecycle.Completed || end.Outcome == lifecycle.Preempted
 	against := end.Avoid
 	if end.Outcome == lifecycle.Lost { // no failure of the node as a place for this program

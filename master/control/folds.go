@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // folds keeps values between cycles that take long to compute: parts of the experiments'
@@ -62,9 +62,9 @@ func (f *folds) seen() map[int]int64 {
 // choose returns the experiments whose configurations and events the load reads now, at
 // most a part of the budget at once. It drops the searches that do not fit into the budget.
 // The load reads the other rows of all experiments in any case.
-func (f *folds) choose(live []store.LiveExperiment) []store.Reading {
+func (f *folds) choose(live []rows.LiveExperiment) []rows.Reading {
 	f.out = f.budget.Choose(claimsOf(f.budget, live))
-	var waiting []*store.LiveExperiment
+	var waiting []*rows.LiveExperiment
 	for i := range live {
 		e := &live[i]
 		x := f.byID[e.ID]
@@ -78,8 +78,8 @@ func (f *folds) choose(live []store.LiveExperiment) []store.Reading {
 			waiting = append(waiting, e)
 		}
 	}
-	slices.SortStableFunc(waiting, func(a, b *store.LiveExperiment) int { return cmp.Compare(rank(a), rank(b)) })
-	var list []store.Reading
+	slices.SortStableFunc(waiting, func(a, b *rows.LiveExperiment) int { return cmp.Compare(rank(a), rank(b)) })
+	var list []rows.Reading
 	var bytes int64
 	f.pending = false
 	for _, e := range waiting {
@@ -87,7 +87,7 @@ func (f *folds) choose(live []store.LiveExperiment) []store.Reading {
 			f.pending = true
 			break
 		}
-		r := store.Reading{ID: e.ID}
+		r := rows.Reading{ID: e.ID}
 		if x := f.byID[e.ID]; x != nil && x.behind {
 			r.After = x.search.Seq()
 		}
@@ -100,7 +100,7 @@ func (f *folds) choose(live []store.LiveExperiment) []store.Reading {
 const minReading = 8 << 10
 
 // rank orders the experiments to read: those that run come first.
-func rank(e *store.LiveExperiment) int {
+func rank(e *rows.LiveExperiment) int {
 	if needsSearch(e) {
 		return 0
 	}
@@ -108,7 +108,7 @@ func rank(e *store.LiveExperiment) int {
 }
 
 // needsSearch reports whether an experiment runs or will run, so that the loop needs its search.
-func needsSearch(e *store.LiveExperiment) bool {
+func needsSearch(e *rows.LiveExperiment) bool {
 	if e.Unmanaged {
 		return false
 	}
@@ -121,7 +121,7 @@ func needsSearch(e *store.LiveExperiment) bool {
 
 // claimsOf lists the memory that the search of each live experiment needs; nil if the
 // budget has no limit.
-func claimsOf(b budget.Budget, live []store.LiveExperiment) []budget.Claim {
+func claimsOf(b budget.Budget, live []rows.LiveExperiment) []budget.Claim {
 	if b.Bytes <= 0 {
 		return nil
 	}
@@ -134,7 +134,7 @@ func claimsOf(b budget.Budget, live []store.LiveExperiment) []budget.Claim {
 }
 
 // fold returns the fold of an experiment, updated with what the load has read.
-func (f *folds) fold(e store.LiveExperiment) *fold {
+func (f *folds) fold(e rows.LiveExperiment) *fold {
 	x := f.byID[e.ID]
 	switch {
 	case e.Unread || x != nil && x.unread && f.out[e.ID]: // choose dropped the second kind during this load
@@ -186,7 +186,7 @@ func runningConfig(brief json.RawMessage) expconf.Config {
 	return expconf.Config{MaxRestarts: c.MaxRestarts, PreemptionTimeout: c.PreemptionTimeout}
 }
 
-func newFold(e store.LiveExperiment) *fold {
+func newFold(e rows.LiveExperiment) *fold {
 	x := &fold{}
 	var began expconf.Config
 	x.guard(func() (err error) { began, err = x.read(e.Config); return err })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -192,7 +193,7 @@ func TestEventsAreReadInParts(t *testing.T) {
 	b.succeed(0)
 	var parts []int64
 	load := b.term.load
-	b.term.load = func(ctx context.Context, known store.Known) (*store.Live, error) {
+	b.term.load = func(ctx context.Context, known rows.Known) (*rows.Live, error) {
 		live, err := load(ctx, known)
 		bytes := 0
 		for _, ev := range live.Events {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -118,7 +119,7 @@ func (d *queuePass) follows(e *Experiment) (goesOn bool, since *time.Time) {
 }
 
 // addNext notes what the group of a running attempt asks for when the attempt ends.
-func (in *input) addNext(a *store.LiveAllocation, o *owner, under []*sched.Quota) {
+func (in *input) addNext(a *rows.LiveAllocation, o *owner, under []*sched.Quota) {
 	if !o.goesOn || in.next[o.group] != nil {
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	policy "github.com/detent-ml/detent/master/keep"
@@ -36,29 +38,29 @@ const planTimeout = time.Minute
 
 // retryGC reports whether a GC task runs again after this end: after every end but success
 // and a kill, because the next run removes the files that are left.
-func retryGC(t store.LiveTask, run int, end lifecycle.Step) bool {
+func retryGC(t rows.LiveTask, run int, end lifecycle.Step) bool {
 	return t.Type == gcTaskType && end.Outcome != lifecycle.Completed && end.Outcome != lifecycle.Killed && run < maxGCTries
 }
 
 // gcItems returns the decisions about which files of experiments to remove.
-func (t *term) gcItems(_ context.Context, list []store.Work) ([]item, error) {
+func (t *term) gcItems(_ context.Context, list []rows.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
 		pieces[i] = item{w.Subject, func(ctx context.Context) error {
 			err := t.safely(w.Subject, func() error { return t.planGC(ctx, w) })
 			ctx = context.WithoutCancel(ctx)
-			if err == nil || errors.Is(err, store.ErrStale) { // if stale, the next load queues the decision again
-				return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkDone(ctx, w.Kind, w.Subject) }, nil)
+			if err == nil || errors.Is(err, database.ErrStale) { // if stale, the next load queues the decision again
+				return t.storeResult(ctx, func(tx *store.DB) error { return rows.WorkDone(ctx, tx.DB, w.Kind, w.Subject) }, nil)
 			}
 			return t.storeResult(ctx, func(tx *store.DB) error {
-				return tx.WorkFailed(ctx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+				return rows.WorkFailed(ctx, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 			}, err)
 		}}
 	}
 	return pieces, nil
 }
 
-func (t *term) planGC(ctx context.Context, w store.Work) error {
+func (t *term) planGC(ctx context.Context, w rows.Work) error {
 	id, err := strconv.Atoi(w.Subject)
 	if err != nil {
 		return err
@@ -79,7 +81,7 @@ func (t *term) planGC(ctx context.Context, w store.Work) error {
 
 // deleteItems returns the deletions of experiments' rows. Each call deletes a part of the
 // rows of one experiment, and then the next experiment in the queue has its turn.
-func (t *term) deleteItems(_ context.Context, list []store.Work) ([]item, error) {
+func (t *term) deleteItems(_ context.Context, list []rows.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
 		pieces[i] = item{w.Subject, func(ctx context.Context) error {
@@ -93,14 +95,14 @@ func (t *term) deleteItems(_ context.Context, list []store.Work) ([]item, error)
 					return err
 				}
 				if done {
-					return tx.WorkDone(ctx, w.Kind, w.Subject)
+					return rows.WorkDone(ctx, tx.DB, w.Kind, w.Subject)
 				}
-				return tx.WorkContinues(ctx, w.Kind, w.Subject)
+				return rows.WorkContinues(ctx, tx.DB, w.Kind, w.Subject)
 			})
 			if err != nil {
 				ctx := context.WithoutCancel(ctx)
 				return t.storeResult(ctx, func(tx *store.DB) error {
-					return tx.WorkFailed(ctx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+					return rows.WorkFailed(ctx, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 				}, err)
 			}
 			if done {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -42,7 +42,7 @@ func (d *queuePass) holders() []holder {
 // ownHolders is the end of the reason for which an attempt waits, if its owner holds slots of its pool with tasks that end
 // only when somebody ends them, such as a notebook that was forgotten. It names the owner's alone, and of those in other
 // workspaces only the slots: whoever sees the attempt may not see them.
-func (d *queuePass) ownHolders(a *store.LiveAllocation, of sharer) string {
+func (d *queuePass) ownHolders(a *rows.LiveAllocation, of sharer) string {
 	key := ownKey{d.poolOf(a), of}
 	words, known := d.own[key]
 	if !known {

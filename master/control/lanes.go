@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Calls that may be slow or fail (to Nomad, for example) are rows of a work queue
-// (store.Work). Each kind of work has a lane, which runs a limited number of calls in
+// (rows.Work). Each kind of work has a lane, which runs a limited number of calls in
 // parallel, so that slow calls of one kind do not delay the other kinds.
 const (
 	maxSubmits = 32 // calls at once, for each kind
@@ -36,23 +36,23 @@ type item struct {
 type lane struct {
 	t     *term
 	kind  string
-	large bool                                                         // its work is large
-	limit int                                                          // calls at once
-	begin func(ctx context.Context, list []store.Work) ([]item, error) // prepares calls; with an error, it still returns those that it could prepare
-	kick  chan struct{}                                                // wakes the lane: the queue may have new work
+	large bool                                                        // its work is large
+	limit int                                                         // calls at once
+	begin func(ctx context.Context, list []rows.Work) ([]item, error) // prepares calls; with an error, it still returns those that it could prepare
+	kick  chan struct{}                                               // wakes the lane: the queue may have new work
 
 	mu    sync.Mutex
 	busy  map[string]bool // subjects of the calls in flight
-	next  []store.Work    // read from the queue, not started
+	next  []rows.Work     // read from the queue, not started
 	until time.Time       // start no call before: begin failed
 	freed chan struct{}   // wakes the lane: a call has ended
 }
 
 func (t *term) newLanes() []*lane {
-	list := []*lane{{kind: store.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: store.WorkSubmit, large: true, limit: maxLarge, begin: t.submitItems},
-		{kind: store.WorkStop, limit: maxStops, begin: t.stopItems},
-		{kind: store.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkDelete, limit: 1, begin: t.deleteItems},
-		{kind: store.WorkReadLeftover, limit: maxReads, begin: t.readItems}, {kind: store.WorkExpire, limit: maxExpiries, begin: t.expireItems}}
+	list := []*lane{{kind: rows.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: rows.WorkSubmit, large: true, limit: maxLarge, begin: t.submitItems},
+		{kind: rows.WorkStop, limit: maxStops, begin: t.stopItems},
+		{kind: rows.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: rows.WorkDelete, limit: 1, begin: t.deleteItems},
+		{kind: rows.WorkReadLeftover, limit: maxReads, begin: t.readItems}, {kind: rows.WorkExpire, limit: maxExpiries, begin: t.expireItems}}
 	for _, l := range list {
 		l.t, l.busy = t, map[string]bool{}
 		l.kick, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
@@ -97,7 +97,7 @@ func (t *term) wakeLanes(ctx context.Context) {
 		case <-t.cycled:
 		case <-look.C:
 		}
-		kinds, waiting, err := t.db.DueKinds(ctx, all)
+		kinds, waiting, err := rows.DueKinds(ctx, t.db.DB, all)
 		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 			t.log.Error("could not read the work queue", "term", t.lead.Term, "error", err)
 		}
@@ -120,7 +120,7 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	if len(l.next) == 0 {
-		list, err := l.t.db.DueWork(ctx, l.kind, l.large, busy, lookahead*l.limit)
+		list, err := rows.DueWork(ctx, l.t.db.DB, l.kind, l.large, busy, lookahead*l.limit)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				l.t.log.Error("could not read the work queue", "term", l.t.lead.Term, "kind", l.kind, "error", err)
@@ -167,7 +167,7 @@ func (l *lane) room() (room int, busy []string) {
 
 // take removes up to n works from next, without those whose subject has a call in flight in
 // any lane: an attempt must not be submitted and stopped at the same time.
-func (l *lane) take(n int) (list []store.Work) {
+func (l *lane) take(n int) (list []rows.Work) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(list) < n && len(l.next) > 0 {
@@ -206,9 +206,9 @@ func (l *lane) start(ctx context.Context, x item) {
 
 func (l *lane) time() time.Duration {
 	switch l.kind {
-	case store.WorkGC:
+	case rows.WorkGC:
 		return planTimeout
-	case store.WorkReadLeftover:
+	case rows.WorkReadLeftover:
 		return readTimeout
 	}
 	return callTimeout

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -128,7 +129,7 @@ func TestWorkTakesTurns(t *testing.T) {
 	b := newBench(t)
 	b.exec(`INSERT INTO work (kind, subject, parent, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
 	b.exec(`INSERT INTO work (kind, subject, parent) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
-	list, err := b.db.DueWork(t.Context(), store.WorkStop, false, nil, 3)
+	list, err := rows.DueWork(t.Context(), b.db.DB, rows.WorkStop, false, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 	b.exec(`INSERT INTO work (kind, subject, parent, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
 		FROM generate_series(1, 1000) i, generate_series(1, 3) r`)
 	b.exec(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
-	list, err := b.db.DueWork(t.Context(), store.WorkStop, false, nil, 9)
+	list, err := rows.DueWork(t.Context(), b.db.DB, rows.WorkStop, false, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}

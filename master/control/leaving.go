@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
@@ -57,7 +58,7 @@ func isSpot(p *pool.Pool, n *cluster.Node) bool {
 // excuse returns why a failure costs no restart: the machine of a member was going away, or it
 // was a spot machine and is gone. A machine that shuts down ends programs in its own order, and what remains
 // of a gang fails for lack of it. "" if the failure counts.
-func (d *attempts) excuse(a *store.LiveAllocation, end lifecycle.Step) string {
+func (d *attempts) excuse(a *rows.LiveAllocation, end lifecycle.Step) string {
 	if end.Outcome != lifecycle.Failed || end.Final || d.p.frozen(a.Pool) != "" {
 		return ""
 	}

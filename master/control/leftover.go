@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
@@ -40,7 +41,7 @@ type LeftoverReader interface {
 
 // queueReads queues the reading of leftovers of members that have ended in Nomad and whose
 // runners have not reported everything.
-func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []store.MemberFact) error {
+func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []rows.MemberFact) error {
 	var ids []string
 	for _, f := range facts {
 		if f.Over && f.Status != "lost" {
@@ -50,11 +51,11 @@ func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []store.Membe
 	if t.cfg.Leftovers == nil || len(ids) == 0 {
 		return nil
 	}
-	return tx.QueueLeftoverReads(ctx, ids)
+	return rows.QueueLeftoverReads(ctx, tx.DB, ids)
 }
 
 // readItems returns the readings of attempts' leftovers.
-func (t *term) readItems(_ context.Context, list []store.Work) ([]item, error) {
+func (t *term) readItems(_ context.Context, list []rows.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
 		pieces[i] = item{w.Subject, func(ctx context.Context) error { return t.read(ctx, w) }}
@@ -65,12 +66,12 @@ func (t *term) readItems(_ context.Context, list []store.Work) ([]item, error) {
 // read reads the leftovers of all members of an attempt. After readTries failures a member
 // counts as read, and the attempt ends without the exit of this member. A try counts before it begins: if
 // the files end the master, the next one does not read them for ever.
-func (t *term) read(ctx context.Context, w store.Work) error {
-	err := t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkTried(context.WithoutCancel(ctx), w.Kind, w.Subject) }, nil)
+func (t *term) read(ctx context.Context, w rows.Work) error {
+	err := t.storeResult(ctx, func(tx *store.DB) error { return rows.WorkTried(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject) }, nil)
 	if err != nil {
 		return err
 	}
-	members, err := t.db.LeftoverMembers(ctx, w.Subject)
+	members, err := rows.LeftoverMembers(ctx, t.db.DB, w.Subject)
 	for _, m := range members {
 		memberErr := errTried
 		if w.Tries < readTries {
@@ -85,15 +86,15 @@ func (t *term) read(ctx context.Context, w store.Work) error {
 				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
 		}
 		err = errors.Join(err, t.storeResult(ctx, func(tx *store.DB) error {
-			return tx.MarkLeftoverRead(context.WithoutCancel(ctx), m.AllocationID, m.Rank)
+			return rows.MarkLeftoverRead(context.WithoutCancel(ctx), tx.DB, m.AllocationID, m.Rank)
 		}, nil))
 	}
 	notify(t.calls.done)
 	return t.storeResult(ctx, func(tx *store.DB) error {
 		if err == nil {
-			return tx.WorkDone(context.WithoutCancel(ctx), w.Kind, w.Subject)
+			return rows.WorkDone(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject)
 		}
-		return tx.WorkAgain(context.WithoutCancel(ctx), w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+		return rows.WorkAgain(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 	}, err)
 }
 
@@ -107,7 +108,7 @@ func final(err error) bool {
 // complete when the attempt ends. It accepts the exit only if the record was signed with
 // the member's token. The lines need no signature: a program may print anything. At the
 // last try it stores the exit even if the lines cannot be read.
-func (t *term) readMember(ctx context.Context, m store.LeftoverMember, last bool) error {
+func (t *term) readMember(ctx context.Context, m rows.LeftoverMember, last bool) error {
 	reader, err := t.leftoversOf(ctx, m.AllocationID)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (t *term) readMember(ctx context.Context, m store.LeftoverMember, last bool
 }
 
 // readRecord reads the record of an exit, if it is a regular file.
-func readRecord(ctx context.Context, reader LeftoverReader, m store.LeftoverMember) ([]byte, error) {
+func readRecord(ctx context.Context, reader LeftoverReader, m rows.LeftoverMember) ([]byte, error) {
 	files, err := reader.LeftoverFiles(ctx, m.NomadAllocID, "")
 	if err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ type leftoverSegment struct {
 
 // readLines stores the lines that the log does not have yet, by their numbers. done is true
 // if the log is complete then.
-func (t *term) readLines(ctx context.Context, reader LeftoverReader, m store.LeftoverMember) (done bool, err error) {
+func (t *term) readLines(ctx context.Context, reader LeftoverReader, m rows.LeftoverMember) (done bool, err error) {
 	files, err := reader.LeftoverFiles(ctx, m.NomadAllocID, leftover.LogFolder)
 	if err != nil {
 		return false, err

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 // A deadlyLeftover ends the master that reads it.
@@ -27,7 +27,7 @@ func TestTriesCountBeforeTheyBegin(t *testing.T) {
 	b.settle()
 	b.exec(`UPDATE members SET nomad_alloc_id = 'n', claimed_by = 'n', token_hash = 'x', nomad_status = 'failed', nomad_ended_at = now()`)
 	id := b.text(`SELECT allocation_id FROM members`)
-	if err := b.db.QueueLeftoverReads(t.Context(), []string{id}); err != nil {
+	if err := rows.QueueLeftoverReads(t.Context(), b.db.DB, []string{id}); err != nil {
 		t.Fatal(err)
 	}
 	tries := func() int { return b.int(`SELECT tries FROM work WHERE kind = 'read'`) }
@@ -42,10 +42,10 @@ func TestTriesCountBeforeTheyBegin(t *testing.T) {
 	for range readTries {
 		func() {
 			defer func() { _ = recover() }()
-			_ = b.term.read(t.Context(), store.Work{Kind: store.WorkReadLeftover, Subject: id, Tries: tries()})
+			_ = b.term.read(t.Context(), rows.Work{Kind: rows.WorkReadLeftover, Subject: id, Tries: tries()})
 		}()
 	}
-	if err := b.term.read(t.Context(), store.Work{Kind: store.WorkReadLeftover, Subject: id, Tries: tries()}); err != nil && !errors.Is(err, errTried) {
+	if err := b.term.read(t.Context(), rows.Work{Kind: rows.WorkReadLeftover, Subject: id, Tries: tries()}); err != nil && !errors.Is(err, errTried) {
 		t.Error(err)
 	}
 	if reads != readTries || b.int(`SELECT count(*) FROM work WHERE kind = 'read'`) != 0 || b.int(`SELECT count(*) FROM members WHERE leftover_read_at IS NULL`) != 0 {

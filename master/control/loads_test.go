@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 // compareLoads checks that a load of the term, with its cache, returns the same rows as a load
@@ -19,7 +19,7 @@ func (s *simulation) compareLoads() {
 	}
 	s.checked = t
 	load := t.load
-	t.load = func(ctx context.Context, known store.Known) (*store.Live, error) {
+	t.load = func(ctx context.Context, known rows.Known) (*rows.Live, error) {
 		tries := 1
 		if t.async { // parallel work may change rows between the two loads
 			tries = 5
@@ -29,7 +29,7 @@ func (s *simulation) compareLoads() {
 			if err != nil {
 				return nil, err
 			}
-			fresh, err := t.db.LoadLive(ctx, known)
+			fresh, err := rows.LoadLive(ctx, t.db.DB, known)
 			if err != nil {
 				return nil, err
 			}
@@ -45,8 +45,8 @@ func (s *simulation) compareLoads() {
 }
 
 // differs returns the first row that differs.
-func differs(a, b *store.Live) string {
-	byID := func(x, y store.LiveAllocation) int { return cmp.Compare(x.ID, y.ID) }
+func differs(a, b *rows.Live) string {
+	byID := func(x, y rows.LiveAllocation) int { return cmp.Compare(x.ID, y.ID) }
 	slices.SortFunc(a.Allocations, byID)
 	slices.SortFunc(b.Allocations, byID)
 	return cmp.Or(differ("experiments", a.Experiments, b.Experiments), differ("trials", a.Trials, b.Trials), differ("tasks", a.Tasks, b.Tasks),

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
@@ -96,7 +97,7 @@ func New(cfg Config, db *store.DB, bus *database.Bus, nomad Nomad, log *slog.Log
 type term struct {
 	*Loop
 	lead         *Leadership
-	load         func(ctx context.Context, known store.Known) (*store.Live, error)
+	load         func(ctx context.Context, known rows.Known) (*rows.Live, error)
 	folds        folds
 	calls        *calls
 	views        []*view       // one for each region of Nomad; the first is the master's own
@@ -224,10 +225,10 @@ func rest(ctx context.Context, d time.Duration, intent, events <-chan struct{}) 
 }
 
 func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
-	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.KeepRegions(ctx, l.cfg.furtherRegions()) }); err != nil {
+	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return rows.KeepRegions(ctx, tx.DB, l.cfg.furtherRegions()) }); err != nil {
 		return nil, fmt.Errorf("store the regions of the configuration: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
+	t := &term{Loop: l, lead: lead, load: rows.NewLiveCache(l.db.DB).Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
 	t.calls = newCalls(t)
 	t.lanes = t.newLanes()
@@ -252,7 +253,7 @@ func (t *term) cycle(ctx context.Context) error {
 			return fmt.Errorf("observe: %w", err)
 		}
 	}
-	live, err := t.load(ctx, store.Known{Seen: t.folds.seen(), Choose: t.folds.choose})
+	live, err := t.load(ctx, rows.Known{Seen: t.folds.seen(), Choose: t.folds.choose})
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
@@ -282,7 +283,7 @@ func (t *term) cycle(ctx context.Context) error {
 }
 
 // act starts the queued work, such as submissions and stops in Nomad.
-func (t *term) act(ctx context.Context, changes *store.Changes) error {
+func (t *term) act(ctx context.Context, changes *rows.Changes) error {
 	t.release(ctx, changes)
 	for _, v := range t.views {
 		if err := v.sweep(ctx); err != nil {
@@ -300,7 +301,7 @@ func (t *term) act(ctx context.Context, changes *store.Changes) error {
 }
 
 // publish wakes the subscribers to what has changed, and logs the changes.
-func (t *term) publish(c *store.Changes) {
+func (t *term) publish(c *rows.Changes) {
 	topics := []string{store.TopicState}
 	for _, a := range c.Allocations {
 		topics = append(topics, store.AllocationTopic(a.ID))

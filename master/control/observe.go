@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -184,23 +185,23 @@ func (v *view) reached(o cluster.Observation) uint64 {
 // record stores an observation.
 func (v *view) record(ctx context.Context, o cluster.Observation) error {
 	facts := withLeft(memberFacts(o.Tasks), v.left)
-	var left []store.MemberFact
+	var left []rows.MemberFact
 	nodes, err := nodeRows(o.Nodes)
 	if err != nil {
 		return err
 	}
 	err = v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
-		if left, err = tx.RecordFacts(ctx, facts); err != nil {
+		if left, err = rows.RecordFacts(ctx, tx.DB, facts); err != nil {
 			return err
 		}
 		if err := v.queueReads(ctx, tx, facts); err != nil {
 			return err
 		}
-		if err := tx.RecordGone(ctx, o.Gone); err != nil {
+		if err := rows.RecordGone(ctx, tx.DB, o.Gone); err != nil {
 			return err
 		}
 		if o.Nodes != nil {
-			if err := tx.RecordNodes(ctx, v.name, nodes); err != nil {
+			if err := rows.RecordNodes(ctx, tx.DB, v.name, nodes); err != nil {
 				return err
 			}
 		}
@@ -208,11 +209,11 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 			return err
 		}
 		if o.Alarm == "" && o.Full {
-			if err := tx.SetNomadIndex(ctx, v.name, int64(v.reached(o)), v.known.Trust); err != nil {
+			if err := rows.SetNomadIndex(ctx, tx.DB, v.name, int64(v.reached(o)), v.known.Trust); err != nil {
 				return err
 			}
 		}
-		changed, err := tx.SetAlarm(ctx, v.name, o.Alarm)
+		changed, err := rows.SetAlarm(ctx, tx.DB, v.name, o.Alarm)
 		if changed && o.Alarm != "" {
 			v.log.Error("Nomad state not trusted; scheduling paused", "term", v.lead.Term, "region", v.title(), "reason", o.Alarm)
 		} else if changed {
@@ -221,7 +222,7 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 		return err
 	})
 	if err == nil {
-		v.left = slices.DeleteFunc(left, func(f store.MemberFact) bool { return slices.Contains(o.Gone, f.AllocationID) })
+		v.left = slices.DeleteFunc(left, func(f rows.MemberFact) bool { return slices.Contains(o.Gone, f.AllocationID) })
 		if len(v.left) > 0 && v.async {
 			v.wakeAfter(minObserveGap)
 		}
@@ -230,9 +231,9 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 }
 
 // withLeft adds earlier facts to new ones, which count more if they are about the same member.
-func withLeft(facts, left []store.MemberFact) []store.MemberFact {
+func withLeft(facts, left []rows.MemberFact) []rows.MemberFact {
 	for _, old := range left {
-		i := slices.IndexFunc(facts, func(f store.MemberFact) bool { return f.AllocationID == old.AllocationID && f.Rank == old.Rank })
+		i := slices.IndexFunc(facts, func(f rows.MemberFact) bool { return f.AllocationID == old.AllocationID && f.Rank == old.Rank })
 		if i < 0 {
 			facts = append(facts, old)
 		} else {
@@ -244,16 +245,16 @@ func withLeft(facts, left []store.MemberFact) []store.MemberFact {
 
 // memberFacts turns Nomad's allocations into facts about members. A member has one Nomad
 // allocation; a second one, or one that replaces another, means that Nomad lost the first.
-func memberFacts(tasks []cluster.TaskFact) []store.MemberFact {
+func memberFacts(tasks []cluster.TaskFact) []rows.MemberFact {
 	type key struct {
 		id   string
 		rank int
 	}
 	first := map[key]int{}
-	var facts []store.MemberFact
+	var facts []rows.MemberFact
 	for _, f := range tasks {
 		k := key{f.AllocationID, f.Rank}
-		fact := store.MemberFact{AllocationID: f.AllocationID, Rank: f.Rank, NomadAllocID: f.NomadAllocID, Status: f.Status,
+		fact := rows.MemberFact{AllocationID: f.AllocationID, Rank: f.Rank, NomadAllocID: f.NomadAllocID, Status: f.Status,
 			Detail: f.Detail, Index: int64(f.Index), Exit: f.ExitCode, Pulling: f.Pulling, Started: f.Started,
 			Replaced: f.Previous != "", Over: f.Over()}
 		i, ok := first[k]

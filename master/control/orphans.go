@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -30,7 +31,7 @@ func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 			jobs = append(jobs, store.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
 		}
 	}
-	found, err := tx.RecordOrphans(ctx, v.name, jobs)
+	found, err := rows.RecordOrphans(ctx, tx.DB, v.name, jobs)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
@@ -38,7 +39,7 @@ func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 		v.log.Warn("a job in Nomad has this cluster's id and no row in the database; the master stops it after a grace period",
 			"term", v.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
 	}
-	all, err := tx.OrphansIn(ctx, v.name, 0, maxOrphans)
+	all, err := rows.OrphansIn(ctx, tx.DB, v.name, 0, maxOrphans)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
@@ -73,23 +74,23 @@ func (v *view) sweep(ctx context.Context) error {
 	}
 	v.listed = false
 	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
-		orphans, err := tx.OrphansIn(ctx, v.name, orphanGrace, maxSwept)
+		orphans, err := rows.OrphansIn(ctx, tx.DB, v.name, orphanGrace, maxSwept)
 		if err != nil {
 			return fmt.Errorf("orphans: %w", err)
 		}
 		for _, o := range orphans {
 			v.log.Warn("stopping a job that has no row in the database", "term", v.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
-			if err := tx.QueueStop(ctx, o.AllocationID); err != nil {
+			if err := rows.QueueStop(ctx, tx.DB, o.AllocationID); err != nil {
 				return err
 			}
 		}
-		ended, err := tx.EndedWithRunningJobs(ctx, v.alive, leftover.JobMargin, time.Since(v.began), maxSwept)
+		ended, err := rows.EndedWithRunningJobs(ctx, tx.DB, v.alive, leftover.JobMargin, time.Since(v.began), maxSwept)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}
 		for _, id := range ended {
 			v.log.Warn("stopping the job of an ended attempt, because a process of it still runs", "term", v.lead.Term, "allocation_id", id)
-			if err := tx.QueueStop(ctx, id); err != nil {
+			if err := rows.QueueStop(ctx, tx.DB, id); err != nil {
 				return err
 			}
 		}

@@ -7,14 +7,14 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A Plan is the result of Decide: a bundle for each experiment, task and attempt that
 // changes. The loop stores the other bundles even if one of them fails.
 type Plan struct {
-	Bundles []store.Bundle
+	Bundles []rows.Bundle
 	Faults  []Fault
 	demand  *demand // what the pools hold and lack; nil if nothing was scheduled
 }
@@ -26,7 +26,7 @@ type Fault struct {
 }
 
 // Changes merges the changes of all bundles.
-func (p *Plan) Changes() *store.Changes { return store.MergeChanges(p.Bundles, nil) }
+func (p *Plan) Changes() *rows.Changes { return rows.MergeChanges(p.Bundles, nil) }
 
 // handling is how Decide treats an experiment or a task. After each failure it takes the
 // next, simpler way.
@@ -46,7 +46,7 @@ type draft struct {
 	byKey      map[string]int // bundle key → index in plan.Bundles
 	placements []placement
 	key        string           // of the current bundle
-	out        *store.Changes   // changes of the current bundle
+	out        *rows.Changes    // changes of the current bundle
 	fresh      []string         // attempts whose moves the current bundle created
 	moves      map[string]*move // changes of attempts, by attempt
 	queue      []queued         // attempts that this cycle creates, for the scheduler
@@ -56,7 +56,7 @@ type draft struct {
 // panics, bundle undoes the changes and returns the error.
 func (d *draft) bundle(key string, decide func() error) (err error) {
 	queued, placed := len(d.queue), len(d.placements)
-	d.out, d.fresh, d.key = &store.Changes{}, d.fresh[:0], key
+	d.out, d.fresh, d.key = &rows.Changes{}, d.fresh[:0], key
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -85,12 +85,12 @@ func (d *draft) isolate(what string, do func()) {
 }
 
 // of returns the plan's bundle with this key, and creates it if needed.
-func (d *draft) of(key string) *store.Bundle {
+func (d *draft) of(key string) *rows.Bundle {
 	i, ok := d.byKey[key]
 	if !ok {
 		i = len(d.plan.Bundles)
 		d.byKey[key] = i
-		d.plan.Bundles = append(d.plan.Bundles, store.Bundle{Key: key})
+		d.plan.Bundles = append(d.plan.Bundles, rows.Bundle{Key: key})
 	}
 	return &d.plan.Bundles[i]
 }
@@ -116,7 +116,7 @@ func (d *draft) finish() {
 	}
 	for _, p := range d.placements {
 		b := d.of(placementKey(p.AllocationID))
-		b.Placements = []store.Placement{p.Placement}
+		b.Placements = []rows.Placement{p.Placement}
 		b.Needs = []string{p.owner}
 		for _, m := range p.Members {
 			b.Needs = append(b.Needs, freed[m.NodeID]...)
@@ -130,14 +130,14 @@ func placementKey(id string) string { return "placement of " + id }
 
 // placement is a placement with the key of its experiment's or task's bundle.
 type placement struct {
-	store.Placement
+	rows.Placement
 	owner string
 }
 
 // A move is what this cycle changes about an attempt, with the attempt's row.
 type move struct {
-	store.AllocationChange
-	row *store.LiveAllocation
+	rows.AllocationChange
+	row *rows.LiveAllocation
 	key string // of the bundle that has the change; "" if the attempt gets its own bundle
 }
 
@@ -145,10 +145,10 @@ func (m *move) changed() bool {
 	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Pool != nil || m.Started
 }
 
-func (d *draft) move(a *store.LiveAllocation) *move {
+func (d *draft) move(a *rows.LiveAllocation) *move {
 	m := d.moves[a.ID]
 	if m == nil {
-		m = &move{AllocationChange: store.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a, key: d.key}
+		m = &move{AllocationChange: rows.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a, key: d.key}
 		d.moves[a.ID] = m
 		d.fresh = append(d.fresh, a.ID)
 	}
@@ -156,7 +156,7 @@ func (d *draft) move(a *store.LiveAllocation) *move {
 }
 
 // stateOf is the state of an attempt after the decisions of this cycle.
-func (d *draft) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
+func (d *draft) stateOf(a *rows.LiveAllocation) lifecycle.AllocationState {
 	if m := d.moves[a.ID]; m != nil {
 		return lifecycle.AllocationState(m.State)
 	}
@@ -164,7 +164,7 @@ func (d *draft) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
 }
 
 // poolOf is the pool of an attempt after the decisions of this cycle.
-func (d *draft) poolOf(a *store.LiveAllocation) string {
+func (d *draft) poolOf(a *rows.LiveAllocation) string {
 	if m := d.moves[a.ID]; m != nil && m.Pool != nil {
 		return *m.Pool
 	}
@@ -172,13 +172,13 @@ func (d *draft) poolOf(a *store.LiveAllocation) string {
 }
 
 // isPlaced reports whether an attempt holds slots.
-func (d *draft) isPlaced(a *store.LiveAllocation) bool {
+func (d *draft) isPlaced(a *rows.LiveAllocation) bool {
 	state := d.stateOf(a)
 	return state != lifecycle.Terminated && state != lifecycle.Pending
 }
 
 // wait records why an attempt waits in the queue.
-func (d *draft) wait(a *store.LiveAllocation, why string) {
+func (d *draft) wait(a *rows.LiveAllocation, why string) {
 	if a.State == string(lifecycle.Pending) && a.WaitingReason != why {
 		d.move(a).Waiting = &why
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -88,7 +89,7 @@ func (r *ratings) ownerOf(e *Experiment) owner {
 	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread}
 }
 
-func (r *ratings) ownerOfTask(t *store.LiveTask) owner {
+func (r *ratings) ownerOfTask(t *rows.LiveTask) owner {
 	return owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: r.p.taskNeedsSecrets(t), avoid: r.taskChoice(t), of: sharerOfTask(t), ours: t.Type == task.Removal}
 }
 
@@ -195,14 +196,14 @@ func queueTimeOr(chosen *time.Time, queued time.Time) time.Time {
 }
 
 // accountFor records what an attempt holds, for the pools that share its nodes.
-func (d *queuePass) accountFor(a *store.LiveAllocation) {
+func (d *queuePass) accountFor(a *rows.LiveAllocation) {
 	for _, x := range a.Members {
 		d.account(a.Pool, x.NodeID, len(x.SlotIDs), x.Devices)
 	}
 }
 
 // addDevices records the devices of one member of a running attempt.
-func (in *input) addDevices(a *store.LiveAllocation, x store.LiveMember) {
+func (in *input) addDevices(a *rows.LiveAllocation, x rows.LiveMember) {
 	if in.devices == nil {
 		in.devices = map[string][][]string{}
 	}
@@ -217,7 +218,7 @@ func (in *input) addDevices(a *store.LiveAllocation, x store.LiveMember) {
 }
 
 // sort adds an attempt to the running ones or to the queue.
-func (d *queuePass) sort(in *input, a *store.LiveAllocation, o *owner) {
+func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 	m := d.moves[a.ID]
 	switch {
 	case d.stateOf(a) == lifecycle.Terminated:
@@ -299,7 +300,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 			d.placements = append(d.placements, placement)
 		}
 	}
-	byID := map[string]*store.LiveAllocation{}
+	byID := map[string]*rows.LiveAllocation{}
 	for _, a := range d.p.Allocations {
 		byID[a.ID] = a
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
@@ -92,7 +93,7 @@ func (s *quotas) of(pool string, by sharer) quotaList {
 }
 
 // hold counts what an attempt holds, and returns its quotas for the scheduler.
-func (s *quotas) hold(a *store.LiveAllocation, by sharer, leaving bool) []*sched.Quota {
+func (s *quotas) hold(a *rows.LiveAllocation, by sharer, leaving bool) []*sched.Quota {
 	list := s.of(a.Pool, by)
 	if a.Slots == 0 {
 		return nil

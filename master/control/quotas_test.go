@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -51,8 +52,8 @@ func TestQuotasOfACycle(t *testing.T) {
 	}
 
 	before, since := now.Add(-5*time.Hour), now.Add(-30*time.Minute)
-	s.hold(&store.LiveAllocation{Pool: "a", Slots: 4, AssignedAt: &before}, ann, true)
-	if under := s.hold(&store.LiveAllocation{Pool: "b", Slots: 2, AssignedAt: &since}, ann, false); len(under) != 5 {
+	s.hold(&rows.LiveAllocation{Pool: "a", Slots: 4, AssignedAt: &before}, ann, true)
+	if under := s.hold(&rows.LiveAllocation{Pool: "b", Slots: 2, AssignedAt: &since}, ann, false); len(under) != 5 {
 		t.Errorf("%d quotas", len(under))
 	}
 	whole := s.all[0].bound
@@ -76,7 +77,7 @@ func TestQuotasOfACycle(t *testing.T) {
 
 	// A day later nothing of yesterday counts, and what runs counts from midnight.
 	s = newQuotas(list, now.Add(24*time.Hour))
-	s.hold(&store.LiveAllocation{Pool: "a", Slots: 8, AssignedAt: &before}, ann, false)
+	s.hold(&rows.LiveAllocation{Pool: "a", Slots: 8, AssignedAt: &before}, ann, false)
 	if q := s.all[6]; q.used != 8*12*3600 || q.spent(s.now) != "" {
 		t.Errorf("%f slot-seconds: %s", q.used, q.spent(s.now))
 	}

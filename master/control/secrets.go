@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
@@ -110,7 +111,7 @@ func (t *term) haveKeys(ctx context.Context, job *task.Job) error {
 
 // mayMount returns an error if the owner of an attempt may no longer mount its secrets: they are no
 // longer offered there, or the owner may no longer start work in the workspace.
-func (t *term) mayMount(a *task.Attempt, s *store.PendingSubmission) error {
+func (t *term) mayMount(a *task.Attempt, s *rows.PendingSubmission) error {
 	wanted := a.Secrets()
 	if len(wanted) == 0 {
 		return nil
@@ -129,7 +130,7 @@ func (t *term) mayMount(a *task.Attempt, s *store.PendingSubmission) error {
 }
 
 // auditMount records that an attempt mounts secrets of its owner.
-func auditMount(ctx context.Context, tx *store.DB, s *store.PendingSubmission, job *task.Job) error {
+func auditMount(ctx context.Context, tx *store.DB, s *rows.PendingSubmission, job *task.Job) error {
 	var names []string
 	for _, secret := range job.Secrets {
 		if !slices.Contains(names, secret.Name) {
@@ -148,7 +149,7 @@ func auditMount(ctx context.Context, tx *store.DB, s *store.PendingSubmission, j
 
 // release revokes the Vault roles of attempts that ended in this cycle, and sweeps the
 // roles of others every sweepEvery.
-func (t *term) release(ctx context.Context, changes *store.Changes) {
+func (t *term) release(ctx context.Context, changes *rows.Changes) {
 	s := t.cfg.Secrets
 	if s == nil || s.Away() != "" {
 		return
@@ -193,7 +194,7 @@ func (p *Snapshot) needsSecrets(e *Experiment) bool {
 }
 
 // taskNeedsSecrets reports whether the attempts of a task that is not a trial need credentials.
-func (p *Snapshot) taskNeedsSecrets(t *store.LiveTask) bool {
+func (p *Snapshot) taskNeedsSecrets(t *rows.LiveTask) bool {
 	return p.Secrets != nil && (t.Secrets || p.Secrets.NeededBy(t.Type))
 }
 
@@ -201,7 +202,7 @@ func (p *Snapshot) taskNeedsSecrets(t *store.LiveTask) bool {
 // Then the next attempt does not avoid the nodes of this one, because on a small cluster no
 // node would be left. While Nomad waits for a template, it reports the name of the missing
 // value, which begins with "vault.".
-func (p *Snapshot) blamesVault(row *store.LiveAllocation) bool {
+func (p *Snapshot) blamesVault(row *rows.LiveAllocation) bool {
 	if p.Secrets == nil {
 		return false
 	}

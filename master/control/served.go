@@ -4,8 +4,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A sharer is for whom an attempt holds slots, as far as policies ask.
@@ -24,7 +24,7 @@ func (p *Snapshot) sharerOf(e *Experiment) sharer {
 	return sharer{workspace: p.Workspaces[e.ProjectID], project: e.ProjectID, user: p.Owners[e.OwnerID], weight: e.Weight}
 }
 
-func sharerOfTask(t *store.LiveTask) sharer {
+func sharerOfTask(t *rows.LiveTask) sharer {
 	return sharer{workspace: t.Workspace, user: t.Owner}
 }
 

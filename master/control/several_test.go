@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -17,7 +18,7 @@ func TestCommandsOnSeveralNodes(t *testing.T) {
 	s.queue("spread", "cpu", 6)
 	s.p.Tasks[0].Several = true
 	s.queue("single", "cpu", 6)
-	s.p.Tasks = append(s.p.Tasks, store.LiveTask{ID: "new", Type: "GENERIC", Desired: "run", Pool: "cpu", Slots: 6, Priority: 42, Several: true})
+	s.p.Tasks = append(s.p.Tasks, rows.LiveTask{ID: "new", Type: "GENERIC", Desired: "run", Pool: "cpu", Slots: 6, Priority: 42, Several: true})
 	for _, name := range []string{"n1", "n2", "n3", "n4"} {
 		inventory, err := json.Marshal(cluster.Node{Node: sched.Node{ID: name, Name: name}, Drivers: []string{"raw_exec"}, Cores: 4, FreeCores: 4, MemoryMB: 4000, FreeMemoryMB: 4000})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
@@ -17,12 +18,12 @@ import (
 
 // Experiment is a live experiment with its search.
 type Experiment struct {
-	store.LiveExperiment
+	rows.LiveExperiment
 	Config expconf.Config
 	Search *search.Search
 	Broken string // why its search cannot continue; else ""
 	Aside  string // why its search is not in memory although the experiment needs it; else ""
-	Trials []*store.LiveTrial
+	Trials []*rows.LiveTrial
 
 	key string // of its group; "" if the experiment is not of folds
 }
@@ -34,10 +35,10 @@ type Snapshot struct {
 	Timing      lifecycle.Timing
 	Pools       pool.Set
 	Experiments []*Experiment
-	Tasks       []store.LiveTask
-	Allocations map[string]*store.LiveAllocation // attempts by task: a task has one at most
+	Tasks       []rows.LiveTask
+	Allocations map[string]*rows.LiveAllocation // attempts by task: a task has one at most
 	Nodes       []store.NodeRow
-	Collect     []store.Work        // garbage collections to plan, by experiment
+	Collect     []rows.Work         // garbage collections to plan, by experiment
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
 	served      *served             // who last held slots when; nil: not known
@@ -49,7 +50,7 @@ type Snapshot struct {
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
 	Frozen      map[string]string            // regions of Nomad whose state is not trusted, with the reason: use only the runners' reports there, place nothing
 	Regions     int                          // number of regions of Nomad
-	Matches     map[string][]store.LiveMatch // matches of log policies with an action, by task
+	Matches     map[string][]rows.LiveMatch  // matches of log policies with an action, by task
 	Failures    map[int][]store.NodeFailures // failures in a row on nodes, by experiment
 	AvoidAfter  int                          // see Config
 	LaunchError bool                         // see Config
@@ -63,11 +64,11 @@ type credentialNeeds interface {
 }
 
 // snapshot joins the rows with the searches, after it has applied new events to these.
-func (f *folds) snapshot(live *store.Live) *Snapshot {
+func (f *folds) snapshot(live *rows.Live) *Snapshot {
 	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
 		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served,
-		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
-		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
+		Allocations: make(map[string]*rows.LiveAllocation, len(live.Allocations)),
+		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
 	p.Bound, p.Quotas = boundPools(live.Bindings), live.Quotas
 	for _, m := range live.Matches {
 		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)

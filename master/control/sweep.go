@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -92,7 +93,7 @@ func (t *term) createSweep(ctx context.Context, u store.Unswept) (made bool, err
 		return err
 	})
 	switch {
-	case errors.Is(err, store.ErrStale) || fault.Is(err, fault.NotFound): // it goes on, or is deleted
+	case errors.Is(err, database.ErrStale) || fault.Is(err, fault.NotFound): // it goes on, or is deleted
 		return false, nil
 	case err == nil && made:
 		t.log.Info("made a task that sweeps the storage of an experiment", "term", t.lead.Term, "experiment_id", u.ID, "task_id", c.TaskID)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -18,7 +19,7 @@ type taskPass struct {
 }
 
 // taskBundle decides about one task that is not a trial.
-func (d *taskPass) taskBundle(t store.LiveTask) {
+func (d *taskPass) taskBundle(t rows.LiveTask) {
 	how := d.p.Handling[t.ID]
 	if how == handleLater {
 		return
@@ -36,18 +37,18 @@ func (d *taskPass) taskBundle(t store.LiveTask) {
 	}
 }
 
-func (d *taskPass) endTaskByKilling(t store.LiveTask) {
+func (d *taskPass) endTaskByKilling(t rows.LiveTask) {
 	why := "the master could not handle this experiment; the master's log has the reason"
 	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
 		return
 	}
-	d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: why})
+	d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: why})
 }
 
 // task decides about a task that is not a trial: a command, notebook, shell, TensorBoard,
 // generic task or garbage collection. Most of these tasks end because somebody kills them, so
 // their exit status says who or what killed the task.
-func (d *taskPass) task(t store.LiveTask) {
+func (d *taskPass) task(t rows.LiveTask) {
 	action, why := lifecycle.ActionNone, ""
 	switch t.Desired {
 	case wantKill:
@@ -78,7 +79,7 @@ func (d *taskPass) task(t store.LiveTask) {
 		}
 		return
 	}
-	c := store.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
+	c := rows.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
 	if paused {
 		c.ExitStatus = why // its attempt ended because of the pause, and its task because of the kill
 	}
@@ -90,11 +91,11 @@ func (d *taskPass) task(t store.LiveTask) {
 	}
 	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted
 	if action == lifecycle.ActionNone && nobodysFault && t.Unstarted+1 < maxLaunches {
-		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
+		c = rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
 		d.attempt(t, attempt.RunID+1, end)
 	}
 	if action == lifecycle.ActionNone && c.Ended && retryGC(t, attempt.RunID, *end) {
-		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted}
+		c = rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted}
 		d.attempt(t, attempt.RunID+1, end)
 	}
 	d.out.Tasks = append(d.out.Tasks, c)
@@ -103,7 +104,7 @@ func (d *taskPass) task(t store.LiveTask) {
 // maxLaunches is how often the loop tries to start a task that is not a trial.
 const maxLaunches = 5
 
-func (d *taskPass) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
+func (d *taskPass) attempt(t rows.LiveTask, run int, end *lifecycle.Step) {
 	a := store.NewAllocation{ID: t.ID + "." + strconv.Itoa(run), TaskID: t.ID, RunID: run, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority}
 	if end != nil {
 		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted, 0)

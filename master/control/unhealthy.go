@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/control/rows"
 )
 
 // unhealthyDevices describes the unhealthy devices of an attempt, for the message about the
 // attempt's failure: the device and not the program may have caused the failure. Nomad
 // learns of an unhealthy device some seconds late, so the description may lack the newest.
-func (p *Snapshot) unhealthyDevices(a *store.LiveAllocation) string {
+func (p *Snapshot) unhealthyDevices(a *rows.LiveAllocation) string {
 	held := map[string]string{} // node by device
 	for _, m := range a.Members {
 		for _, id := range m.Devices {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -37,13 +38,13 @@ type view struct {
 	name        string // "" for the master's own
 	nomad       Nomad
 	leftovers   LeftoverReader
-	known       cluster.Known      // what the next call of Observe must know
-	left        []store.MemberFact // facts about members that were locked, to be stored again
-	alarm       string             // why Nomad's state is not trusted; else ""
-	listed      bool               // Nomad has listed all jobs since the last sweep of jobs
-	alive       []string           // the attempts whose jobs were alive in that list
-	hasAnswered bool               // Nomad has answered in this term
-	loaded      bool               // known has the rows of a load
+	known       cluster.Known     // what the next call of Observe must know
+	left        []rows.MemberFact // facts about members that were locked, to be stored again
+	alarm       string            // why Nomad's state is not trusted; else ""
+	listed      bool              // Nomad has listed all jobs since the last sweep of jobs
+	alive       []string          // the attempts whose jobs were alive in that list
+	hasAnswered bool              // Nomad has answered in this term
+	loaded      bool              // known has the rows of a load
 	watch       watch
 	woken       atomic.Bool     // there is something to observe
 	away        atomic.Bool     // Nomad did not answer the last call of Observe
@@ -54,7 +55,7 @@ type view struct {
 func (t *term) openViews(ctx context.Context) error {
 	all := append([]Region{{Nomad: t.nomad, Leftovers: t.cfg.Leftovers}}, t.cfg.Regions...)
 	for _, r := range all {
-		index, err := t.db.NomadIndex(ctx, r.Name)
+		index, err := rows.NomadIndex(ctx, t.db.DB, r.Name)
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func (v *view) followWakes(ctx context.Context) {
 }
 
 // frozen has the regions whose Nomad is not trusted, with the reason for users.
-func (t *term) frozen(live *store.Live) map[string]string {
+func (t *term) frozen(live *rows.Live) map[string]string {
 	frozen := map[string]string{}
 	for _, v := range t.views {
 		alarm := live.Alarm
@@ -116,7 +117,7 @@ func (p *Snapshot) regionOf(pool string) string {
 }
 
 // remember keeps what the next observations must know of the rows.
-func (t *term) remember(live *store.Live) {
+func (t *term) remember(live *rows.Live) {
 	for _, v := range t.views {
 		trust := live.Trust
 		if v.name != "" {
@@ -185,7 +186,7 @@ func (v *view) own(ctx context.Context, o cluster.Observation) (cluster.Observat
 	var pools map[string]string
 	if unknown != nil {
 		var err error
-		if pools, err = v.db.PoolsOf(ctx, unknown); err != nil {
+		if pools, err = rows.PoolsOf(ctx, v.db.DB, unknown); err != nil {
 			return o, err
 		}
 	}
@@ -279,7 +280,7 @@ func (v *view) retryNow(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error { return tx.RetryNow(ctx, ids) })
+	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error { return rows.RetryNow(ctx, tx.DB, ids) })
 }
 
 // submitTo registers an attempt's job in the region of its pool.

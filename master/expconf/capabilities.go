@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Capabilities lists what the master and the resource pool support. Refused rejects what an
@@ -84,7 +86,7 @@ func (c Config) Refused(can Capabilities) error {
 	if c.Internal != nil && c.Internal.Native != nil {
 		k.fail("internal.native", "experiments can no longer be submitted from Python code with native", "use entrypoint")
 	}
-	return asError(k.problems)
+	return document.AsError(k.problems)
 }
 
 // refused: tasks must not land on nodes that were ruled out, nor miss their data.
@@ -113,14 +115,14 @@ func available(names []string) string {
 
 // Unhonoured lists the fields of the experiment that the cluster ignores. A field that equals
 // its default is not listed.
-func (c Config) Unhonoured(can Capabilities) Warnings {
+func (c Config) Unhonoured(can Capabilities) document.Warnings {
 	k := &checker{pos: c.pos}
 	c.unhonouredEnvironment(k, can)
 	c.unhonouredResources(k, can)
 	c.unhonouredFeatures(k, can)
 	c.unhonouredPast(k)
 	can.Limits.unhonouredMounts(k, c.Environment, c.BindMounts)
-	return sorted(k.problems)
+	return document.Sorted(k.problems)
 }
 
 func (k *checker) when(lost bool, path, message, hint string) {
@@ -143,7 +145,7 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
 	for i, p := range e.ProxyPorts {
-		k.when(can.ProxyPorts && !can.OpenPorts && first(false, p.Unauthenticated), index(at+".proxy_ports", i)+".unauthenticated",
+		k.when(can.ProxyPorts && !can.OpenPorts && first(false, p.Unauthenticated), document.Index(at+".proxy_ports", i)+".unauthenticated",
 			"has no effect: on this cluster every port requires a sign-in", "operators may set unauthenticated_ports in the master's configuration")
 	}
 	if n := e.Nomad; n != nil && !can.NomadOverlay {
@@ -168,7 +170,7 @@ func (c Config) unhonouredResources(k *checker, can Capabilities) {
 
 func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
 	for i, p := range c.LogPolicies {
-		k.when(p.Pattern != nil && !can.LogPolicies && !p.isDefault(), index("log_policies", i), "has no effect on this cluster yet", "")
+		k.when(p.Pattern != nil && !can.LogPolicies && !p.isDefault(), document.Index("log_policies", i), "has no effect on this cluster yet", "")
 	}
 	k.when(c.RetentionPolicy != nil && c.RetentionPolicy.LogRetentionDays != nil && !can.LogRetention,
 		"retention_policy", "has no effect on this cluster yet: the cluster keeps all logs", "")

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // RawCommand is the document of a notebook, shell, command or TensorBoard as the user wrote it;
@@ -39,7 +41,7 @@ type CommandConfig struct {
 	TensorboardArgs  []string         `json:"tensorboard_args" default:"[]" check:"words"`
 	WorkDir          *string          `json:"work_dir" check:"absolute"`
 
-	pos *positions
+	pos *document.Positions
 }
 
 // CommandResources is what such a task needs, and its settings for the queue.
@@ -64,25 +66,25 @@ type Duration time.Duration
 // MarshalJSON writes the duration the way it is written in documents: "30m0s".
 func (t Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(t).String()) }
 
-func (t *Duration) decode(d *decoder, n *node, path string) {
+func (t *Duration) decode(d *decoder, n *document.Node, path string) {
 	const forms = "a time span such as 30m or 1h30m"
-	switch n.kind {
-	case intKind, floatKind:
+	switch n.Kind {
+	case document.IntKind, document.FloatKind:
 		var seconds float64
 		d.into(n, path, &seconds)
 		if math.Abs(seconds) > maxSeconds {
-			d.problem(n, path, fmt.Sprintf("expected at most %d seconds, found %s", maxSeconds, clip(n.text)), "")
+			d.problem(n, path, fmt.Sprintf("expected at most %d seconds, found %s", maxSeconds, document.Clip(n.Text)), "")
 			return
 		}
 		*t = Duration(seconds * float64(time.Second))
-	case stringKind:
-		span, err := time.ParseDuration(n.text)
+	case document.StringKind:
+		span, err := time.ParseDuration(n.Text)
 		if err != nil {
 			d.expected(n, path, forms, "")
 			return
 		}
 		if span.Abs() > maxSeconds*time.Second {
-			d.problem(n, path, fmt.Sprintf("expected at most %d seconds, found %s", maxSeconds, clip(n.text)), "")
+			d.problem(n, path, fmt.Sprintf("expected at most %d seconds, found %s", maxSeconds, document.Clip(n.Text)), "")
 			return
 		}
 		*t = Duration(span)
@@ -92,21 +94,21 @@ func (t *Duration) decode(d *decoder, n *node, path string) {
 }
 
 // ParseCommand parses the document of a notebook, shell, command or TensorBoard.
-func ParseCommand(name string, src []byte) (RawCommand, Warnings, error) {
-	return parseCommand(name, src, userLimits())
+func ParseCommand(name string, src []byte) (RawCommand, document.Warnings, error) {
+	return parseCommand(name, src, document.UserLimits())
 }
 
 // ParseCommandTemplate parses the template of such a task. Fields that only experiments support
 // are warnings, because one template can serve tasks of all kinds.
-func ParseCommandTemplate(name string, src []byte) (RawCommand, Warnings, error) {
-	l := userLimits()
-	l.lenient = true
+func ParseCommandTemplate(name string, src []byte) (RawCommand, document.Warnings, error) {
+	l := document.UserLimits()
+	l.Lenient = true
 	return parseCommand(name, src, l)
 }
 
-func parseCommand(name string, src []byte, l limits) (RawCommand, Warnings, error) {
+func parseCommand(name string, src []byte, l document.Limits) (RawCommand, document.Warnings, error) {
 	var raw RawCommand
-	d, err := parseInto(name, src, l, &raw, func(at *positions) error {
+	d, err := parseInto(name, src, l, &raw, func(at *document.Positions) error {
 		raw.pos = at
 		c, err := CompleteCommand(raw, CommandDefaults{Description: "unnamed"})
 		if err != nil {
@@ -118,13 +120,13 @@ func parseCommand(name string, src []byte, l limits) (RawCommand, Warnings, erro
 		return RawCommand{}, nil, err
 	}
 	raw.pos = d.positions()
-	return raw, sorted(d.warnings), nil
+	return raw, document.Sorted(d.warnings), nil
 }
 
 // MergeCommand merges two documents by the rules of Merge.
 func MergeCommand(over, under RawCommand) RawCommand {
 	merged := merge(over, under)
-	merged.pos = over.pos.over(under.pos)
+	merged.pos = over.pos.Over(under.pos)
 	return merged
 }
 
@@ -155,7 +157,7 @@ func CompleteCommand(raw RawCommand, defaults CommandDefaults) (CommandConfig, e
 
 // ParseCommandConfigJSON parses a stored complete configuration.
 func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
-	raw, _, err := parseCommand("", src, storedLimits())
+	raw, _, err := parseCommand("", src, document.StoredLimits())
 	if err != nil {
 		return CommandConfig{}, err
 	}
@@ -176,7 +178,7 @@ func (c CommandConfig) Validate(needsEntrypoint bool) error {
 		k.fail("idle_timeout", fmt.Sprintf("must not be negative, found %s", strconv.Quote(time.Duration(*c.IdleTimeout).String())), "")
 	}
 	k.stored(&c)
-	return asError(k.problems)
+	return document.AsError(k.problems)
 }
 
 // Refused reports what the task requires and the pool does not support, as an Errors, or nil.
@@ -187,11 +189,11 @@ func (c CommandConfig) Refused(can Capabilities) error {
 	c.Environment.refusedMounts(k, can, c.BindMounts)
 	refusedGPU(k, can, c.Resources.GPU, c.Resources.Slots, "slots")
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
-	return asError(k.problems)
+	return document.AsError(k.problems)
 }
 
 // Unhonoured lists the fields of the task that the cluster ignores.
-func (c CommandConfig) Unhonoured(can Capabilities) Warnings {
+func (c CommandConfig) Unhonoured(can Capabilities) document.Warnings {
 	k := &checker{pos: c.pos}
 	as := Config{Environment: c.Environment, Resources: Resources{
 		Devices: c.Resources.Devices, ShmSize: c.Resources.ShmSize,
@@ -203,5 +205,5 @@ func (c CommandConfig) Unhonoured(can Capabilities) Warnings {
 	const batch = "has no effect: tasks are Nomad jobs"
 	k.when(c.Slurm != nil, "slurm", batch, "")
 	k.when(c.PBS != nil, "pbs", batch, "")
-	return sorted(k.problems)
+	return document.Sorted(k.problems)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Config is the complete configuration of an experiment: every field has its value. Tasks
@@ -46,7 +48,7 @@ type Config struct {
 	Unmanaged                bool              `json:"unmanaged,omitempty"`
 	Workspace                string            `json:"workspace" check:"text 1000"`
 
-	pos *positions
+	pos *document.Positions
 }
 
 // Reproducibility holds the seed from which all randomness of an experiment is
@@ -94,7 +96,7 @@ func (c *Config) UnmarshalJSON(src []byte) error {
 // ParseConfigJSON parses a stored complete configuration. It does not validate: what was accepted once
 // stays readable.
 func ParseConfigJSON(src []byte) (Config, error) {
-	raw, _, err := parse("", src, storedLimits())
+	raw, _, err := parse("", src, document.StoredLimits())
 	if err != nil {
 		return Config{}, err
 	}

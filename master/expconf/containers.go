@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // ContainerLimits is what tasks in images may request from their nodes. A user who may mount
@@ -41,7 +43,7 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 		return
 	}
 	for i, m := range mounts {
-		at := index("bind_mounts", i)
+		at := document.Index("bind_mounts", i)
 		l.refusedTarget(k, at, m.ContainerPath)
 		if why, hint := l.closedHost(m.HostPath); why != "" && !l.operators(m) {
 			k.fail(at+".host_path", why, hint)
@@ -50,13 +52,13 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 	for i, d := range devices {
 		operators := slices.ContainsFunc(l.Operators.Devices, func(o Device) bool { return o.HostPath == d.HostPath })
 		if !operators && !openDevice(l.Devices, d.HostPath) {
-			k.fail(index("resources.devices", i)+".host_path", clip(d.HostPath)+" is not allowed in this resource pool", openOnes(l.Devices, "allowed_devices"))
+			k.fail(document.Index("resources.devices", i)+".host_path", document.Clip(d.HostPath)+" is not allowed in this resource pool", openOnes(l.Devices, "allowed_devices"))
 		}
 	}
 	open := slices.Concat(normalCapabilities(l.Capabilities), normalCapabilities(l.Operators.Capabilities))
 	for i, name := range normalCapabilities(e.AddCapabilities) {
 		if !slices.Contains(open, name) {
-			k.fail(index("environment.add_capabilities", i), clip(name)+" is not allowed in this resource pool", openOnes(l.Capabilities, "allowed_capabilities"))
+			k.fail(document.Index("environment.add_capabilities", i), document.Clip(name)+" is not allowed in this resource pool", openOnes(l.Capabilities, "allowed_capabilities"))
 		}
 	}
 	l.refusedImages(k, e.Image)
@@ -82,7 +84,7 @@ func (l *ContainerLimits) refusedImages(k *checker, image Image) {
 		registry := transport == "docker" && strings.HasPrefix(rest, "//")
 		file := slices.Contains(transports(), strings.ToLower(transport)) && !registry || strings.HasPrefix(i.name, "/") || strings.HasPrefix(i.name, ".") || strings.HasPrefix(rest, "/") && !registry
 		if file && !slices.Contains(l.Operators.Images, i.name) {
-			k.fail("environment.image."+i.device, clip(i.name)+" is not the name of an image in a registry, and the driver podman would look for it on the node", "write registry/name:tag, or docker://registry/name:tag")
+			k.fail("environment.image."+i.device, document.Clip(i.name)+" is not the name of an image in a registry, and the driver podman would look for it on the node", "write registry/name:tag, or docker://registry/name:tag")
 		}
 	}
 }
@@ -90,7 +92,7 @@ func (l *ContainerLimits) refusedImages(k *checker, image Image) {
 // refusedTarget reports a path in the task that would hide a folder of the platform.
 func (l *ContainerLimits) refusedTarget(k *checker, at, target string) {
 	if dir := l.reserved(target); dir != "" {
-		k.fail(at+".container_path", fmt.Sprintf("a mount at %s would hide %s, which the task needs", clip(target), dir), "choose another path")
+		k.fail(at+".container_path", fmt.Sprintf("a mount at %s would hide %s, which the task needs", document.Clip(target), dir), "choose another path")
 	}
 }
 
@@ -102,7 +104,7 @@ func (l *ContainerLimits) refusedStorage(k *checker, s CheckpointStorage) {
 	if why, hint := l.closedHost(s.HostPath); why != "" {
 		k.fail("checkpoint_storage.host_path", why, hint)
 	} else if !l.writable(s.HostPath) {
-		k.fail("checkpoint_storage.host_path", fmt.Sprintf("tasks may only read %s in this resource pool, and cannot store checkpoints there", clip(s.HostPath)),
+		k.fail("checkpoint_storage.host_path", fmt.Sprintf("tasks may only read %s in this resource pool, and cannot store checkpoints there", document.Clip(s.HostPath)),
 			"operators let tasks write with :rw at the end of an entry in allowed_host_paths")
 	}
 }

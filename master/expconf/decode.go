@@ -5,13 +5,14 @@ import (
 	"math"
 	"reflect"
 	"strconv"
-	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // decodable is a type that decodes itself from a node, because it has several forms or rules of
 // its own. The decoder never passes null to it.
 type decodable interface {
-	decode(d *decoder, n *node, path string)
+	decode(d *decoder, n *document.Node, path string)
 }
 
 // hinter is a struct with a better explanation for some unknown fields than the most similar
@@ -26,51 +27,51 @@ type decoder struct {
 	file     string
 	root     reflect.Type // type that is searched for the right section of a misplaced field
 	lenient  bool         // unknown fields are warnings
-	problems []Problem
-	warnings []Problem
-	at       map[string]Position
+	problems []document.Problem
+	warnings []document.Problem
+	at       map[string]document.Position
 	paths    int // bytes of the keys of at
 }
 
 func newDecoder(file string, root any) *decoder {
-	return &decoder{file: file, root: reflect.TypeOf(root), at: map[string]Position{}}
+	return &decoder{file: file, root: reflect.TypeOf(root), at: map[string]document.Position{}}
 }
 
-func (d *decoder) problem(n *node, path, message, hint string) {
-	d.problems = append(d.problems, Problem{
-		File: d.file, Line: n.line, Column: n.column, Path: path, Message: message, Hint: hint})
+func (d *decoder) problem(n *document.Node, path, message, hint string) {
+	d.problems = append(d.problems, document.Problem{
+		File: d.file, Line: n.Line, Column: n.Column, Path: path, Message: message, Hint: hint})
 }
 
-func (d *decoder) warn(n *node, path, message string) {
-	d.warnings = append(d.warnings, Problem{
-		File: d.file, Line: n.line, Column: n.column, Path: path, Message: message})
+func (d *decoder) warn(n *document.Node, path, message string) {
+	d.warnings = append(d.warnings, document.Problem{
+		File: d.file, Line: n.Line, Column: n.Column, Path: path, Message: message})
 }
 
 // note keeps the position of a value. It reports false if the paths are too long, which is one problem.
-func (d *decoder) note(n *node, path string) bool {
-	if d.paths > maxPaths {
+func (d *decoder) note(n *document.Node, path string) bool {
+	if d.paths > document.MaxPaths {
 		return false
 	}
-	if d.paths += len(path); d.paths > maxPaths {
-		d.problem(n, "", pathsMessage(), "")
+	if d.paths += len(path); d.paths > document.MaxPaths {
+		d.problem(n, "", document.PathsMessage(), "")
 		return false
 	}
-	d.at[path] = Position{File: d.file, Line: n.line, Column: n.column}
+	d.at[path] = document.Position{File: d.file, Line: n.Line, Column: n.Column}
 	return true
 }
 
 // expected reports a value of the wrong type.
-func (d *decoder) expected(n *node, path, what, hint string) {
-	d.problem(n, path, "expected "+what+", found "+n.describe(), hint)
+func (d *decoder) expected(n *document.Node, path, what, hint string) {
+	d.problem(n, path, "expected "+what+", found "+n.Describe(), hint)
 }
 
 // into decodes n into the value that target points to.
-func (d *decoder) into(n *node, path string, target any) {
+func (d *decoder) into(n *document.Node, path string, target any) {
 	d.value(n, path, reflect.ValueOf(target).Elem())
 }
 
-func (d *decoder) value(n *node, path string, v reflect.Value) {
-	if !d.note(n, path) || n.kind == nullKind {
+func (d *decoder) value(n *document.Node, path string, v reflect.Value) {
+	if !d.note(n, path) || n.Kind == document.NullKind {
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -97,54 +98,54 @@ func (d *decoder) value(n *node, path string, v reflect.Value) {
 }
 
 // object decodes a mapping into a struct.
-func (d *decoder) object(n *node, path string, v reflect.Value) {
-	if n.kind != mapKind {
+func (d *decoder) object(n *document.Node, path string, v reflect.Value) {
+	if n.Kind != document.MapKind {
 		d.expected(n, path, "a mapping", "")
 		return
 	}
 	s := sectionOf(v.Type())
 	for _, f := range s.admitted(d, n, path) {
-		at := join(path, f.key)
-		i, known := s.byName[f.key]
+		at := document.Join(path, f.Key)
+		i, known := s.byName[f.Key]
 		if !known {
 			d.unknown(f, at, v, s.names)
 			continue
 		}
 		field := &s.fields[i]
-		d.value(f.value, at, v.Field(field.index))
-		if f.value.kind != nullKind {
+		d.value(f.Value, at, v.Field(field.index))
+		if f.Value.Kind != document.NullKind {
 			field.say(v)
 		}
 	}
 }
 
-func (d *decoder) unknown(f field, path string, v reflect.Value, siblings []string) {
-	p := Problem{File: d.file, Line: f.line, Column: f.column, Path: path, Message: "unknown field"}
+func (d *decoder) unknown(f document.Field, path string, v reflect.Value, siblings []string) {
+	p := document.Problem{File: d.file, Line: f.Line, Column: f.Column, Path: path, Message: "unknown field"}
 	if d.lenient {
 		p.Message = "has no effect on tasks of this kind"
 		d.warnings = append(d.warnings, p)
 		return
 	}
 	if h, ok := v.Addr().Interface().(hinter); ok {
-		if message, hint, ok := h.unknown(f.key); ok {
+		if message, hint, ok := h.unknown(f.Key); ok {
 			p.Message, p.Hint = message, hint
 			d.problems = append(d.problems, p)
 			return
 		}
 	}
-	p.Hint = suggest(f.key, siblings, d.root)
+	p.Hint = suggest(f.Key, siblings, d.root)
 	d.problems = append(d.problems, p)
 }
 
-func (d *decoder) list(n *node, path string, v reflect.Value) {
-	if n.kind != listKind {
+func (d *decoder) list(n *document.Node, path string, v reflect.Value) {
+	if n.Kind != document.ListKind {
 		d.expected(n, path, "a list", "")
 		return
 	}
-	v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
-	for i, item := range n.items {
-		at := index(path, i)
-		if item.kind == nullKind && v.Type().Elem().Kind() != reflect.Interface {
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
+	for i, item := range n.Items {
+		at := document.Index(path, i)
+		if item.Kind == document.NullKind && v.Type().Elem().Kind() != reflect.Interface {
 			d.problem(item, at, "is empty", "")
 			continue
 		}
@@ -152,28 +153,28 @@ func (d *decoder) list(n *node, path string, v reflect.Value) {
 	}
 }
 
-func (d *decoder) dict(n *node, path string, v reflect.Value) {
-	if n.kind != mapKind {
+func (d *decoder) dict(n *document.Node, path string, v reflect.Value) {
+	if n.Kind != document.MapKind {
 		d.expected(n, path, "a mapping", "")
 		return
 	}
 	elem := v.Type().Elem()
-	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.fields)))
-	for _, f := range n.fields {
-		at := join(path, f.key)
-		if f.value.kind == nullKind && elem.Kind() != reflect.Interface {
-			d.problem(f.value, at, "is empty", "")
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields)))
+	for _, f := range n.Fields {
+		at := document.Join(path, f.Key)
+		if f.Value.Kind == document.NullKind && elem.Kind() != reflect.Interface {
+			d.problem(f.Value, at, "is empty", "")
 			continue
 		}
 		slot := reflect.New(elem).Elem()
-		d.value(f.value, at, slot)
-		v.SetMapIndex(reflect.ValueOf(f.key), slot)
+		d.value(f.Value, at, slot)
+		v.SetMapIndex(reflect.ValueOf(f.Key), slot)
 	}
 }
 
 // free decodes a value of any shape that can be stored and sent as JSON.
-func (d *decoder) free(n *node, path string, v reflect.Value) {
-	if value := n.free(); d.storable(n, path) && value != nil {
+func (d *decoder) free(n *document.Node, path string, v reflect.Value) {
+	if value := n.Free(); d.storable(n, path) && value != nil {
 		v.Set(reflect.ValueOf(value))
 	}
 }
@@ -181,35 +182,35 @@ func (d *decoder) free(n *node, path string, v reflect.Value) {
 // valueOf returns the settable variable behind a pointer.
 func valueOf(pointer any) reflect.Value { return reflect.ValueOf(pointer).Elem() }
 
-func (d *decoder) storable(n *node, path string) bool {
+func (d *decoder) storable(n *document.Node, path string) bool {
 	ok := d.note(n, path)
-	if !n.finite() {
-		d.problem(n, path, "expected a finite number, found "+n.describe(), "")
+	if !n.Finite() {
+		d.problem(n, path, "expected a finite number, found "+n.Describe(), "")
 		ok = false
 	}
-	for i, item := range n.items {
-		ok = d.paths <= maxPaths && d.storable(item, index(path, i)) && ok
+	for i, item := range n.Items {
+		ok = d.paths <= document.MaxPaths && d.storable(item, document.Index(path, i)) && ok
 	}
-	for _, f := range n.fields {
-		ok = d.paths <= maxPaths && d.storable(f.value, join(path, f.key)) && ok
+	for _, f := range n.Fields {
+		ok = d.paths <= document.MaxPaths && d.storable(f.Value, document.Join(path, f.Key)) && ok
 	}
 	return ok
 }
 
-func (d *decoder) scalar(n *node, path string, v reflect.Value) {
+func (d *decoder) scalar(n *document.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if n.kind != stringKind {
+		if n.Kind != document.StringKind {
 			hint := ""
-			if n.kind == intKind || n.kind == floatKind || n.kind == boolKind {
-				hint = "put it in quotes: " + strconv.Quote(clip(n.text))
+			if n.Kind == document.IntKind || n.Kind == document.FloatKind || n.Kind == document.BoolKind {
+				hint = "put it in quotes: " + strconv.Quote(document.Clip(n.Text))
 			}
 			d.expected(n, path, "a string", hint)
 			return
 		}
-		v.SetString(n.text)
+		v.SetString(n.Text)
 	case reflect.Bool:
-		if b, ok := n.truth(); ok {
+		if b, ok := n.Truth(); ok {
 			v.SetBool(b)
 			return
 		}
@@ -221,30 +222,13 @@ func (d *decoder) scalar(n *node, path string, v reflect.Value) {
 	}
 }
 
-// truth is n as a boolean. The boolean words of YAML 1.1 are accepted, because many existing
-// configurations use them.
-func (n *node) truth() (value, ok bool) {
-	switch n.kind {
-	case boolKind:
-		return n.b, true
-	case stringKind:
-		switch strings.ToLower(n.text) {
-		case "yes", "on":
-			return true, true
-		case "no", "off":
-			return false, true
-		}
-	}
-	return false, false
-}
-
-func (d *decoder) number(n *node, path string, v reflect.Value) {
+func (d *decoder) number(n *document.Node, path string, v reflect.Value) {
 	switch {
-	case n.kind == intKind:
-		v.SetFloat(float64(n.i))
-	case n.kind == floatKind && n.finite():
-		v.SetFloat(n.f)
-	case n.kind == floatKind:
+	case n.Kind == document.IntKind:
+		v.SetFloat(float64(n.I))
+	case n.Kind == document.FloatKind && n.Finite():
+		v.SetFloat(n.F)
+	case n.Kind == document.FloatKind:
 		d.expected(n, path, "a finite number", "")
 	default:
 		d.expected(n, path, "a number", numberHint(n))
@@ -253,8 +237,8 @@ func (d *decoder) number(n *node, path string, v reflect.Value) {
 
 // integer decodes into the integer kinds. Plain int fields are limited to 32 bits, as in the
 // API.
-func (d *decoder) integer(n *node, path string, v reflect.Value) {
-	i, ok := n.whole()
+func (d *decoder) integer(n *document.Node, path string, v reflect.Value) {
+	i, ok := n.Whole()
 	if !ok {
 		d.expected(n, path, "an integer", numberHint(n))
 		return
@@ -267,7 +251,7 @@ func (d *decoder) integer(n *node, path string, v reflect.Value) {
 		low, high = 0, math.MaxUint32
 	}
 	if i < low || i > high {
-		d.problem(n, path, fmt.Sprintf("expected an integer from %d to %d, found %s", low, high, clip(n.text)), "")
+		d.problem(n, path, fmt.Sprintf("expected an integer from %d to %d, found %s", low, high, document.Clip(n.Text)), "")
 		return
 	}
 	if v.CanUint() {
@@ -278,11 +262,11 @@ func (d *decoder) integer(n *node, path string, v reflect.Value) {
 }
 
 // numberHint detects a number that was written as a string.
-func numberHint(n *node) string {
-	if n.kind != stringKind {
+func numberHint(n *document.Node) string {
+	if n.Kind != document.StringKind {
 		return ""
 	}
-	if _, err := strconv.ParseFloat(n.text, 64); err == nil {
+	if _, err := strconv.ParseFloat(n.Text, 64); err == nil {
 		return "write it without quotes"
 	}
 	return ""

@@ -3,6 +3,8 @@ package expconf
 import (
 	"encoding/json"
 	"maps"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // A Document is a configuration as JSON with exactly what it says: without defaults, and in
@@ -11,18 +13,18 @@ type Document map[string]any
 
 // ParseDocument reads a mapping in YAML or JSON. It checks the form only, and no fields.
 func ParseDocument(name string, src []byte) (Document, error) {
-	root, problems := parseDocument(name, src, userLimits())
+	root, problems := document.Parse(name, src, document.UserLimits())
 	switch {
 	case len(problems) > 0:
-		return nil, asError(problems)
-	case root.kind == nullKind:
+		return nil, document.AsError(problems)
+	case root.Kind == document.NullKind:
 		return Document{}, nil
-	case root.kind != mapKind:
-		return nil, asError([]Problem{{File: name, Line: root.line, Column: root.column, Message: "expected a mapping, found " + root.describe()}})
-	case !root.finite():
-		return nil, asError([]Problem{{File: name, Line: root.line, Column: root.column, Message: "a number in the document is not finite"}})
+	case root.Kind != document.MapKind:
+		return nil, document.AsError([]document.Problem{{File: name, Line: root.Line, Column: root.Column, Message: "expected a mapping, found " + root.Describe()}})
+	case !root.Finite():
+		return nil, document.AsError([]document.Problem{{File: name, Line: root.Line, Column: root.Column, Message: "a number in the document is not finite"}})
 	}
-	return root.free().(map[string]any), nil
+	return root.Free().(map[string]any), nil
 }
 
 // Over lays the document over another one: mappings key by key, everything else as a whole.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Entrypoint is what a trial runs: a shell command line, or a program and its arguments. A
@@ -50,11 +52,11 @@ func (e Entrypoint) MarshalJSON() ([]byte, error) {
 
 func (e Entrypoint) onto(any) any { return e }
 
-func (e *Entrypoint) decode(d *decoder, n *node, path string) {
-	switch n.kind {
-	case stringKind:
-		e.Line = n.text
-	case listKind:
+func (e *Entrypoint) decode(d *decoder, n *document.Node, path string) {
+	switch n.Kind {
+	case document.StringKind:
+		e.Line = n.Text
+	case document.ListKind:
 		e.Args = []string{}
 		d.into(n, path, &e.Args)
 	default:

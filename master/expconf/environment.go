@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // DeviceType is the kind of slot of a task. Some fields have one value for each kind.
@@ -45,33 +47,33 @@ type Environment struct {
 
 func (k *checker) capability(at, name string) {
 	if !capabilityPattern.MatchString(name) {
-		k.fail(at, fmt.Sprintf("is not a capability: %q", clip(name)), "such as SYS_PTRACE")
+		k.fail(at, fmt.Sprintf("is not a capability: %q", document.Clip(name)), "such as SYS_PTRACE")
 	}
 }
 
 // check validates the lists of all devices, or the one list for all devices.
 func (e EnvironmentVariables) check(k *checker, at string) {
-	lists := map[string][]string{join(at, "cpu"): e.CPU, join(at, "cuda"): e.CUDA, join(at, "rocm"): e.ROCM}
+	lists := map[string][]string{document.Join(at, "cpu"): e.CPU, document.Join(at, "cuda"): e.CUDA, document.Join(at, "rocm"): e.ROCM}
 	if slices.Equal(e.CPU, e.CUDA) && slices.Equal(e.CPU, e.ROCM) {
 		lists = map[string][]string{at: e.CPU}
 	}
 	for path, list := range lists {
 		k.atMost(path, len(list), 1000, "variables")
 		for i, entry := range list {
-			checkVariable(k, index(path, i), entry)
+			checkVariable(k, document.Index(path, i), entry)
 		}
 	}
 }
 
 func (i Image) check(k *checker, at string) {
-	images := map[string]string{join(at, "cpu"): i.CPU, join(at, "cuda"): i.CUDA, join(at, "rocm"): i.ROCM}
+	images := map[string]string{document.Join(at, "cpu"): i.CPU, document.Join(at, "cuda"): i.CUDA, document.Join(at, "rocm"): i.ROCM}
 	if i.CPU == i.CUDA && i.CPU == i.ROCM {
 		images = map[string]string{at: i.CPU}
 	}
 	for path, image := range images {
 		k.line(path, image, 4096)
 		if image == "" || strings.ContainsAny(image, " \t\r\n") {
-			k.fail(path, fmt.Sprintf("is not the name of an image: %q", clip(image)), "")
+			k.fail(path, fmt.Sprintf("is not the name of an image: %q", document.Clip(image)), "")
 		}
 	}
 }
@@ -81,14 +83,14 @@ func (i Image) check(k *checker, at string) {
 func checkVariable(k *checker, at, entry string) {
 	name := variableName(entry)
 	if !variablePattern.MatchString(name) {
-		k.fail(at, fmt.Sprintf("expected NAME=value with a name of letters, digits and _, found %q", clip(entry)), "")
+		k.fail(at, fmt.Sprintf("expected NAME=value with a name of letters, digits and _, found %q", document.Clip(entry)), "")
 		return
 	}
 	if strings.TrimPrefix(entry, name+"=") == hidden {
-		k.fail(at, fmt.Sprintf("the value of %s is hidden, because it comes from another user's configuration", clip(name)), "write a value, or leave the variable out")
+		k.fail(at, fmt.Sprintf("the value of %s is hidden, because it comes from another user's configuration", document.Clip(name)), "write a value, or leave the variable out")
 	}
 	if len(entry) > 128<<10 {
-		k.fail(at, fmt.Sprintf("%s is longer than 128 KiB", clip(name)), "put it into a file of the context")
+		k.fail(at, fmt.Sprintf("%s is longer than 128 KiB", document.Clip(name)), "put it into a file of the context")
 	}
 }
 
@@ -105,12 +107,12 @@ type Image struct {
 	ROCM string `json:"rocm" default:"determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"`
 }
 
-func (i *Image) decode(d *decoder, n *node, path string) {
-	if n.kind == stringKind { // one image for all devices
-		n = &node{kind: mapKind, line: n.line, column: n.column,
-			fields: []field{{key: "cpu", value: n}, {key: "cuda", value: n}, {key: "rocm", value: n}}}
+func (i *Image) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind == document.StringKind { // one image for all devices
+		n = &document.Node{Kind: document.MapKind, Line: n.Line, Column: n.Column,
+			Fields: []document.Field{{Key: "cpu", Value: n}, {Key: "cuda", Value: n}, {Key: "rocm", Value: n}}}
 	}
-	if n.kind != mapKind {
+	if n.Kind != document.MapKind {
 		d.expected(n, path, "the name of an image, or one for each of cpu, cuda and rocm", "")
 		return
 	}
@@ -118,24 +120,24 @@ func (i *Image) decode(d *decoder, n *node, path string) {
 }
 
 // withoutGPU renames the key gpu, an old name of cuda.
-func withoutGPU(d *decoder, n *node, path string) *node {
-	gpu := n.get("gpu")
+func withoutGPU(d *decoder, n *document.Node, path string) *document.Node {
+	gpu := n.Get("gpu")
 	if gpu == nil {
 		return n
 	}
 	renamed := *n
-	renamed.fields = nil
-	for _, f := range n.fields {
-		if f.key == "gpu" {
-			if cuda := n.get("cuda"); cuda != nil && cuda.kind != nullKind {
+	renamed.Fields = nil
+	for _, f := range n.Fields {
+		if f.Key == "gpu" {
+			if cuda := n.Get("cuda"); cuda != nil && cuda.Kind != document.NullKind {
 				continue
 			}
-			d.warn(gpu, join(path, "gpu"), "gpu is the old name of cuda; the value is used for cuda")
-			f.key = "cuda"
-		} else if f.key == "cuda" && f.value.kind == nullKind {
+			d.warn(gpu, document.Join(path, "gpu"), "gpu is the old name of cuda; the value is used for cuda")
+			f.Key = "cuda"
+		} else if f.Key == "cuda" && f.Value.Kind == document.NullKind {
 			continue
 		}
-		renamed.fields = append(renamed.fields, f)
+		renamed.Fields = append(renamed.Fields, f)
 	}
 	return &renamed
 }
@@ -158,20 +160,20 @@ type EnvironmentVariables struct {
 	ROCM []string `json:"rocm" default:"[]"`
 }
 
-func (e *EnvironmentVariables) decode(d *decoder, n *node, path string) {
-	if n.kind == listKind {
+func (e *EnvironmentVariables) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind == document.ListKind {
 		var all []string
 		d.into(n, path, &all)
 		e.CPU, e.CUDA, e.ROCM = all, slices.Clone(all), slices.Clone(all)
 		return
 	}
-	if n.kind != mapKind {
+	if n.Kind != document.MapKind {
 		d.expected(n, path, "a list of NAME=value, or one for each of cpu, cuda and rocm", "")
 		return
 	}
 	d.object(withoutGPU(d, n, path), path, valueOf(e))
 	for i, p := range d.problems {
-		if parentPath(p.Path) == path && p.Message == "unknown field" && p.Hint == "" {
+		if document.ParentPath(p.Path) == path && p.Message == "unknown field" && p.Hint == "" {
 			d.problems[i].Hint = "write variables as a list of NAME=value"
 		}
 	}
@@ -247,7 +249,7 @@ func (l ProxyPorts) check(k *checker, at string) {
 	seen := map[int]bool{}
 	defaults := 0
 	for i, p := range l {
-		here := index(at, i)
+		here := document.Index(at, i)
 		if seen[p.ProxyPort] {
 			k.fail(here+".proxy_port", fmt.Sprintf("%d is listed twice", p.ProxyPort), "")
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/names"
 )
 
@@ -70,7 +72,7 @@ func TestLimits(t *testing.T) {
 		{"piled keys", strings.Repeat("a: ", 100_000) + "x", "nested more than 64 levels"},
 		{"deep JSON", `{"data": ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}", "nested more than 64 levels"},
 		{"wide JSON", `{"data": {"a": [` + strings.TrimSuffix(strings.Repeat("1,", 200_000), ",") + "]}}", "more than 100000 values"},
-		{"large", "name: " + strings.Repeat("x", maxSource), "at most 524288 are allowed"},
+		{"large", "name: " + strings.Repeat("x", document.MaxSource), "at most 524288 are allowed"},
 		{"many keys", "data:\n" + strings.Repeat("  k: 1\n", 20_000), "more than 10000 keys"},
 		{"long key", strings.Repeat("k", 100_000) + ": 1", "kkk…: unknown field"},
 		{"binary", "name: a\x00b", "control character U+0000"},
@@ -89,9 +91,9 @@ func TestLimits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := Parse("bad.yaml", []byte(test.src))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("want %q, got: %s", test.want, clip(fmt.Sprint(err)))
+				t.Fatalf("want %q, got: %s", test.want, document.Clip(fmt.Sprint(err)))
 			}
-			var problems Errors
+			var problems document.Errors
 			if !errors.As(err, &problems) {
 				t.Fatalf("%T", err)
 			}
@@ -483,7 +485,7 @@ func TestPure(t *testing.T) {
 			path := strings.Trim(i.Path.Value, `"`)
 			switch {
 			case slices.Contains([]string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "log", "log/slog", "io"}, path),
-				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex"):
+				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/document") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex"):
 				t.Errorf("%s imports %s", f.Name(), path)
 			}
 		}

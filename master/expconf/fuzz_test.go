@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // corpus seeds the fuzzers with every document in testdata.
@@ -54,7 +56,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		raw, warnings, err := Parse("fuzz.yaml", src)
 		if err != nil {
-			var problems Errors
+			var problems document.Errors
 			if !errors.As(err, &problems) || len(problems) == 0 {
 				t.Fatalf("%T without problems: %v", err, err)
 			}
@@ -91,10 +93,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func checkPlaces(t *testing.T, problems []Problem) {
+func checkPlaces(t *testing.T, problems []document.Problem) {
 	t.Helper()
 	for i, p := range problems {
-		if i == maxProblems { // the line that says how many more there are
+		if i == document.MaxProblems { // the line that says how many more there are
 			continue
 		}
 		if p.Line < 1 || p.Column < 1 || p.Message == "" {
@@ -111,7 +113,7 @@ func FuzzCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		raw, _, err := ParseCommand("fuzz.yaml", src)
 		if err != nil {
-			var problems Errors
+			var problems document.Errors
 			if !errors.As(err, &problems) || len(problems) == 0 {
 				t.Fatalf("%T without problems: %v", err, err)
 			}
@@ -140,18 +142,18 @@ func FuzzOverrides(f *testing.F) {
 		if err != nil {
 			return
 		}
-		root, problems := parseDocument("out.yaml", out, userLimits())
+		root, problems := document.Parse("out.yaml", out, document.UserLimits())
 		if len(problems) > 0 {
-			t.Fatalf("%v\n%s", Errors(problems), out)
+			t.Fatalf("%v\n%s", document.Errors(problems), out)
 		}
 		key, _, _ := strings.Cut(path+"="+value, "=")
 		at := root
 		for _, name := range strings.Split(strings.TrimSpace(key), ".") {
-			if at = at.get(name); at == nil {
+			if at = at.Get(name); at == nil {
 				t.Fatalf("nothing at %q in\n%s", key, out)
 			}
 		}
-		if again := emit(root); string(again) != string(out) {
+		if again := document.Emit(root); string(again) != string(out) {
 			t.Fatalf("writing it again changes it:\n%s\n%s", out, again)
 		}
 	})

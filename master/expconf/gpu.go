@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // GPU is resources.gpu: which GPUs a task may use. The scheduler compares it with the models and attributes of a
@@ -26,7 +28,7 @@ var driverPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}$`)
 
 func (g *GPU) check(k *checker, at string) {
 	if g.Driver != nil && !driverPattern.MatchString(*g.Driver) {
-		k.fail(at+".driver", fmt.Sprintf("is not the version of a driver: %q", clip(*g.Driver)), "write the lowest one, such as 550 or 550.54.15")
+		k.fail(at+".driver", fmt.Sprintf("is not the version of a driver: %q", document.Clip(*g.Driver)), "write the lowest one, such as 550 or 550.54.15")
 	}
 }
 
@@ -74,11 +76,11 @@ func (g *GPU) Asks() string {
 // Models are patterns for names of devices, which users write as one or as a list.
 type Models []string
 
-func (m *Models) decode(d *decoder, n *node, path string) {
-	switch n.kind {
-	case stringKind:
-		*m = Models{n.text}
-	case listKind:
+func (m *Models) decode(d *decoder, n *document.Node, path string) {
+	switch n.Kind {
+	case document.StringKind:
+		*m = Models{n.Text}
+	case document.ListKind:
 		d.into(n, path, (*[]string)(m))
 	default:
 		d.expected(n, path, "the name of a model or a list of names", `such as A100, or ["A100", "H100"]`)
@@ -101,9 +103,9 @@ type Capability string
 
 var capabilityVersion = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
 
-func (c *Capability) decode(d *decoder, n *node, path string) {
-	if (n.kind == stringKind || n.kind == intKind || n.kind == floatKind) && capabilityVersion.MatchString(n.text) {
-		*c = Capability(n.text)
+func (c *Capability) decode(d *decoder, n *document.Node, path string) {
+	if (n.Kind == document.StringKind || n.Kind == document.IntKind || n.Kind == document.FloatKind) && capabilityVersion.MatchString(n.Text) {
+		*c = Capability(n.Text)
 		return
 	}
 	d.expected(n, path, "a compute capability", `such as 8.0`)
@@ -122,7 +124,7 @@ var deviceFacts = []string{"${device.model}", "${device.vendor}", "${device.type
 // checkDeviceFact reports an attribute of devices that no device has.
 func checkDeviceFact(k *checker, at, attribute string) {
 	if OnDevices(attribute) && !strings.HasPrefix(attribute, "${device.attr.") && !slices.Contains(deviceFacts, attribute) {
-		k.fail(at, clip(attribute)+" is not an attribute of a device", "one of "+strings.Join(deviceFacts, " ")+", or ${device.attr.…} with an attribute of its plugin, such as ${device.attr.memory}")
+		k.fail(at, document.Clip(attribute)+" is not an attribute of a device", "one of "+strings.Join(deviceFacts, " ")+", or ${device.attr.…} with an attribute of its plugin, such as ${device.attr.memory}")
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // A HostPath is an entry of allowed_host_paths: folders of the nodes that tasks may mount.
@@ -113,10 +115,10 @@ func (l *ContainerLimits) closedHost(host string) (why, hint string) {
 	}
 	if top != "" {
 		return fmt.Sprintf("%s is not allowed in this resource pool: it allows %s, and no path below as a mount of its own, because a link in %s could lead to any folder of the node",
-				clip(host), clip(top), clip(top)),
-			fmt.Sprintf("mount %s, and use %s below it in the task", clip(top), clip(strings.TrimPrefix(strings.TrimPrefix(host, top), "/")))
+				document.Clip(host), document.Clip(top), document.Clip(top)),
+			fmt.Sprintf("mount %s, and use %s below it in the task", document.Clip(top), document.Clip(strings.TrimPrefix(strings.TrimPrefix(host, top), "/")))
 	}
-	return clip(host) + " is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths")
+	return document.Clip(host) + " is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths")
 }
 
 // writable reports whether a pool allows tasks to write to a path of the node.
@@ -147,15 +149,15 @@ func (l *ContainerLimits) unhonouredMounts(k *checker, e Environment, mounts Bin
 	warn := func(at string, m BindMount) {
 		why, _ := l.closedHost(m.HostPath)
 		k.when(why == "" && !first(false, m.ReadOnly) && l.ReadOnly(m), at+".read_only",
-			fmt.Sprintf("false has no effect: tasks may only read %s in this resource pool", clip(m.HostPath)),
+			fmt.Sprintf("false has no effect: tasks may only read %s in this resource pool", document.Clip(m.HostPath)),
 			"operators let tasks write with :rw at the end of an entry in allowed_host_paths")
 	}
 	for i, m := range mounts {
-		warn(index("bind_mounts", i), m)
+		warn(document.Index("bind_mounts", i), m)
 	}
 	if e.Nomad != nil {
 		for i, h := range e.Nomad.HostPaths {
-			warn(index("environment.nomad.host_paths", i), BindMount{HostPath: h.HostPath, ContainerPath: h.ContainerPath, ReadOnly: &h.ReadOnly})
+			warn(document.Index("environment.nomad.host_paths", i), BindMount{HostPath: h.HostPath, ContainerPath: h.ContainerPath, ReadOnly: &h.ReadOnly})
 		}
 	}
 }

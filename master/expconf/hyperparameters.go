@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -81,90 +83,82 @@ func fieldsOfHyperparameter(t HyperparameterType) (required, optional []string) 
 	return nil, nil
 }
 
-func (h *Hyperparameters) decode(d *decoder, n *node, path string) {
-	if n.kind != mapKind {
+func (h *Hyperparameters) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind != document.MapKind {
 		d.expected(n, path, "a mapping of names to hyperparameters", "")
 		return
 	}
-	*h = make(Hyperparameters, len(n.fields))
-	for _, f := range n.fields {
+	*h = make(Hyperparameters, len(n.Fields))
+	for _, f := range n.Fields {
 		var p Hyperparameter
-		at := join(path, f.key)
-		if !d.note(f.value, at) {
+		at := document.Join(path, f.Key)
+		if !d.note(f.Value, at) {
 			return
 		}
-		p.decode(d, f.value, at) // null is a value here
-		(*h)[f.key] = p
+		p.decode(d, f.Value, at) // null is a value here
+		(*h)[f.Key] = p
 	}
 }
 
-func (p *Hyperparameter) decode(d *decoder, n *node, path string) {
-	if n.kind != mapKind {
+func (p *Hyperparameter) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind != document.MapKind {
 		p.Type = Const
 		d.free(n, path, valueOf(&p.Val))
 		return
 	}
-	typ := n.get("type")
+	typ := n.Get("type")
 	if typ == nil {
 		p.Type = Group
 		p.Members.decode(d, n, path)
 		return
 	}
 	types := []string{string(Const), string(Int), string(Double), string(Log), string(Categorical)}
-	if typ.kind != stringKind || !slices.Contains(types, typ.text) {
+	if typ.Kind != document.StringKind || !slices.Contains(types, typ.Text) {
 		hint := "one of " + strings.Join(types, ", ")
-		if near := spelling.Nearest(typ.text, types); near != "" {
+		if near := spelling.Nearest(typ.Text, types); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		d.problem(typ, join(path, "type"), "there is no type of hyperparameter "+typ.name(), hint)
+		d.problem(typ, document.Join(path, "type"), "there is no type of hyperparameter "+typ.Name(), hint)
 		return
 	}
-	p.Type = HyperparameterType(typ.text)
+	p.Type = HyperparameterType(typ.Text)
 	p.space(d, n, path)
 }
 
-// name describes a value in the place of which a known word was expected.
-func (n *node) name() string {
-	if n.kind == stringKind {
-		return fmt.Sprintf("%q", clip(n.text))
-	}
-	return "that is " + n.describe()
-}
-
-func (p *Hyperparameter) space(d *decoder, n *node, path string) {
+func (p *Hyperparameter) space(d *decoder, n *document.Node, path string) {
 	required, optional := fieldsOfHyperparameter(p.Type)
-	for _, f := range n.fields {
-		at := join(path, f.key)
+	for _, f := range n.Fields {
+		at := document.Join(path, f.Key)
 		switch {
-		case f.key == "type":
-		case !slices.Contains(required, f.key) && !slices.Contains(optional, f.key):
-			d.problems = append(d.problems, Problem{
-				File: d.file, Line: f.line, Column: f.column, Path: at,
+		case f.Key == "type":
+		case !slices.Contains(required, f.Key) && !slices.Contains(optional, f.Key):
+			d.problems = append(d.problems, document.Problem{
+				File: d.file, Line: f.Line, Column: f.Column, Path: at,
 				Message: fmt.Sprintf("unknown field of a hyperparameter of type %s", p.Type),
-				Hint:    suggest(f.key, slices.Concat(required, optional), nil)})
-		case f.key == "val":
-			d.free(f.value, at, valueOf(&p.Val))
-		case f.key == "vals":
-			d.into(f.value, at, &p.Vals)
-		case f.key == "count":
-			d.into(f.value, at, &p.Count)
-		case f.key == "base":
-			d.into(f.value, at, &p.Base)
-		case f.key == "minval":
-			p.bound(d, f.value, at, &p.Minval)
-		case f.key == "maxval":
-			p.bound(d, f.value, at, &p.Maxval)
+				Hint:    suggest(f.Key, slices.Concat(required, optional), nil)})
+		case f.Key == "val":
+			d.free(f.Value, at, valueOf(&p.Val))
+		case f.Key == "vals":
+			d.into(f.Value, at, &p.Vals)
+		case f.Key == "count":
+			d.into(f.Value, at, &p.Count)
+		case f.Key == "base":
+			d.into(f.Value, at, &p.Base)
+		case f.Key == "minval":
+			p.bound(d, f.Value, at, &p.Minval)
+		case f.Key == "maxval":
+			p.bound(d, f.Value, at, &p.Maxval)
 		}
 	}
 	for _, name := range required {
-		if v := n.get(name); v == nil || (v.kind == nullKind && name != "val") {
-			d.problem(n, join(path, name), fmt.Sprintf("is required by the type %s", p.Type), "")
+		if v := n.Get(name); v == nil || (v.Kind == document.NullKind && name != "val") {
+			d.problem(n, document.Join(path, name), fmt.Sprintf("is required by the type %s", p.Type), "")
 		}
 	}
 }
 
 // bound decodes minval or maxval, which are whole numbers for the type int.
-func (p *Hyperparameter) bound(d *decoder, n *node, path string, target *float64) {
+func (p *Hyperparameter) bound(d *decoder, n *document.Node, path string, target *float64) {
 	known := len(d.problems)
 	defer func() {
 		if len(d.problems) > known {
@@ -179,7 +173,7 @@ func (p *Hyperparameter) bound(d *decoder, n *node, path string, target *float64
 	d.into(n, path, &whole)
 	const exact = 1 << 53
 	if whole < -exact || whole > exact {
-		d.problem(n, path, fmt.Sprintf("expected an integer of at most 53 bits, found %s", clip(n.text)), "")
+		d.problem(n, path, fmt.Sprintf("expected an integer of at most 53 bits, found %s", document.Clip(n.Text)), "")
 		return
 	}
 	*target = float64(whole)
@@ -241,7 +235,7 @@ func (p Hyperparameter) MarshalJSON() ([]byte, error) {
 
 func (h Hyperparameters) check(k *checker, at string, grid bool) {
 	for _, name := range h.Names() {
-		here := join(at, name)
+		here := document.Join(at, name)
 		if strings.TrimSpace(name) == "" {
 			k.fail(at, "a hyperparameter has an empty name", "")
 		}
@@ -313,9 +307,9 @@ func (p Hyperparameter) checkLog(k *checker, at string) {
 		most := math.Floor(math.Log(maxMagnitude)/math.Abs(math.Log(p.Base)) + 1e-9)
 		switch hint := fmt.Sprintf("minval and maxval are exponents; with this base they are from %s to %s", short(-most), short(most)); {
 		case math.IsNaN(value) || value > maxMagnitude*(1+1e-9):
-			k.fail(join(at, name), fmt.Sprintf("%s to the power of %s is too large for a number", short(p.Base), short(exponent)), hint)
+			k.fail(document.Join(at, name), fmt.Sprintf("%s to the power of %s is too large for a number", short(p.Base), short(exponent)), hint)
 		case value < (1-1e-9)/maxMagnitude:
-			k.fail(join(at, name), fmt.Sprintf("%s to the power of %s is too small for a number", short(p.Base), short(exponent)), hint)
+			k.fail(document.Join(at, name), fmt.Sprintf("%s to the power of %s is too small for a number", short(p.Base), short(exponent)), hint)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package expconf
 
+import "github.com/detent-ml/detent/master/document"
+
 // Sections of old documents. They are parsed, stored and shown; Unhonoured names those without
 // effect.
 
@@ -68,8 +70,8 @@ type Native struct {
 	Command []string `json:"command"`
 }
 
-func (v *Native) decode(d *decoder, n *node, path string) {
-	if n.kind == listKind {
+func (v *Native) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind == document.ListKind {
 		d.into(n, path, &v.Command)
 		return
 	}
@@ -84,13 +86,13 @@ func (l Labels) onto(under any) any {
 	return Labels(collect(l, under.(Labels), func(label string) string { return label }))
 }
 
-func (l *Labels) decode(d *decoder, n *node, path string) {
+func (l *Labels) decode(d *decoder, n *document.Node, path string) {
 	var all []string
-	if n.kind == mapKind { // {label: true}, a form in old stored templates
-		for _, f := range n.fields {
+	if n.Kind == document.MapKind { // {label: true}, a form in old stored templates
+		for _, f := range n.Fields {
 			var on bool
-			if d.into(f.value, join(path, f.key), &on); on {
-				all = append(all, f.key)
+			if d.into(f.Value, document.Join(path, f.Key), &on); on {
+				all = append(all, f.Key)
 			}
 		}
 	} else {

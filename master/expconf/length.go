@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -44,38 +46,38 @@ func (l Length) MarshalJSON() ([]byte, error) {
 
 func (l Length) onto(any) any { return l }
 
-func (l *Length) decode(d *decoder, n *node, path string) {
+func (l *Length) decode(d *decoder, n *document.Node, path string) {
 	units := []string{string(Batches), string(Records), string(Epochs)}
 	const forms = "a number of batches, records or epochs, such as {batches: 100}"
-	if _, ok := n.whole(); ok {
+	if _, ok := n.Whole(); ok {
 		d.into(n, path, &l.Units)
 		return
 	}
-	if n.kind != mapKind {
+	if n.Kind != document.MapKind {
 		d.expected(n, path, forms, numberHint(n))
 		return
 	}
 	var named []string
-	for _, f := range n.fields {
-		if !slices.Contains(units, f.key) {
-			d.problems = append(d.problems, Problem{
-				File: d.file, Line: f.line, Column: f.column, Path: join(path, f.key),
-				Message: "unknown unit of length", Hint: suggestUnit(f.key, units)})
+	for _, f := range n.Fields {
+		if !slices.Contains(units, f.Key) {
+			d.problems = append(d.problems, document.Problem{
+				File: d.file, Line: f.Line, Column: f.Column, Path: document.Join(path, f.Key),
+				Message: "unknown unit of length", Hint: suggestUnit(f.Key, units)})
 			continue
 		}
-		if f.value.kind == nullKind {
+		if f.Value.Kind == document.NullKind {
 			continue
 		}
-		named = append(named, f.key)
-		l.Unit = Unit(f.key)
-		d.into(f.value, join(path, f.key), &l.Units)
+		named = append(named, f.Key)
+		l.Unit = Unit(f.Key)
+		d.into(f.Value, document.Join(path, f.Key), &l.Units)
 	}
 	switch {
 	case len(named) > 1:
 		d.problem(n, path, "has more than one unit: "+strings.Join(named, " and "), "use one")
-	case len(named) == 0 && len(n.fields) == 0:
+	case len(named) == 0 && len(n.Fields) == 0:
 		d.expected(n, path, forms, "")
-	case len(named) == 0 && slices.Contains(units, n.fields[0].key):
+	case len(named) == 0 && slices.Contains(units, n.Fields[0].Key):
 		d.problem(n, path, "has a unit but no number", "")
 	}
 }

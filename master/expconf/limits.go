@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/names"
 )
 
@@ -61,7 +63,7 @@ const (
 // within reports a number out of its range.
 func (k *checker) within(path string, value, low, high int64) {
 	if value < low || value > high {
-		if value == 0 && k.pos != nil && !k.pos.written(path) {
+		if value == 0 && k.pos != nil && !k.pos.Written(path) {
 			k.fail(path, "is required", fmt.Sprintf("a number from %d to %d", low, high))
 			return
 		}
@@ -85,7 +87,7 @@ func (k *checker) words(path string, list []string) {
 	k.atMost(path, len(list), maxWords, "entries")
 	for i, word := range list[:min(len(list), maxWords)] {
 		if len(word) >= maxWord {
-			k.fail(index(path, i), fmt.Sprintf("has %d bytes; fewer than %d are allowed", len(word), maxWord), "move it to a file in the context")
+			k.fail(document.Index(path, i), fmt.Sprintf("has %d bytes; fewer than %d are allowed", len(word), maxWord), "move it to a file in the context")
 		}
 	}
 }
@@ -104,8 +106,8 @@ func (k *checker) stored(config any) {
 	switch {
 	case err != nil:
 		k.fail("", "cannot be stored: "+err.Error(), "")
-	case len(b) > maxStored:
-		k.fail("", fmt.Sprintf("the complete configuration has %d bytes; at most %d are stored", len(b), maxStored),
+	case len(b) > document.MaxStored:
+		k.fail("", fmt.Sprintf("the complete configuration has %d bytes; at most %d are stored", len(b), document.MaxStored),
 			"move data to files in the context")
 	}
 }
@@ -123,7 +125,7 @@ func (c Config) checkTrial(k *checker) {
 		if size := p.largest(); size > most {
 			path, most = at, size
 			for _, name := range names {
-				path = join(path, name)
+				path = document.Join(path, name)
 			}
 		}
 	})

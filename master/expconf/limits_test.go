@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // number is a numeric field of a document, by its path.
@@ -72,12 +74,12 @@ func searcherOf(field string) string {
 // path.
 func TestEveryNumberHasALimit(t *testing.T) {
 	tests := 0
-	check := func(kind string, f numberField, parse func(string) error, document func(number string) string) {
+	check := func(kind string, f numberField, parse func(string) error, write func(number string) string) {
 		name := kind + " " + strings.Join(f.path, ".")
 		for _, number := range []string{"1e18", "-1e18", "9223372036854775807", "-9223372036854775808", "1e400", ".nan", ".inf", "-.inf"} {
 			tests++
-			err := parse(document(number))
-			var problems Errors
+			err := parse(write(number))
+			var problems document.Errors
 			if err == nil {
 				t.Errorf("%s: %s is accepted", name, number)
 			} else if !errors.As(err, &problems) {
@@ -173,7 +175,7 @@ func TestHyperparametersAreFinite(t *testing.T) {
 	} {
 		err := parseWhole(head + test.doc + "\n")
 		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s\n got: %v\nwant: %s", clip(test.doc), err, test.want)
+			t.Errorf("%s\n got: %v\nwant: %s", document.Clip(test.doc), err, test.want)
 		}
 	}
 	grid := strings.Replace(head, "{name: random, metric: m, max_trials: 2, max_length: 1}", "{name: grid, metric: m, max_length: 1}", 1)
@@ -228,7 +230,7 @@ func TestSearchesAreBounded(t *testing.T) {
 		}
 		err := parseWhole(doc)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s\n got: %s\nwant: %s", test.searcher, clipTo(fmt.Sprint(err), 300), test.want)
+			t.Errorf("%s\n got: %s\nwant: %s", test.searcher, document.ClipTo(fmt.Sprint(err), 300), test.want)
 		}
 	}
 }
@@ -262,19 +264,19 @@ func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
 			}
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Fatalf("got %s, want %s", clipTo(fmt.Sprint(err), 300), test.want)
+					t.Fatalf("got %s, want %s", document.ClipTo(fmt.Sprint(err), 300), test.want)
 				}
 				return
 			}
 			if err != nil {
-				t.Fatal(clipTo(err.Error(), 300))
+				t.Fatal(document.ClipTo(err.Error(), 300))
 			}
 			b, err := json.Marshal(c)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := ParseConfigJSON(b); err != nil {
-				t.Fatalf("%d bytes cannot be read back: %v", len(b), clipTo(err.Error(), 300))
+				t.Fatalf("%d bytes cannot be read back: %v", len(b), document.ClipTo(err.Error(), 300))
 			}
 		})
 	}

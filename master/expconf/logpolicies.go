@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/regex"
 	"github.com/detent-ml/detent/master/spelling"
 )
@@ -22,17 +24,17 @@ type LogAction string
 
 // decode accepts the current and the old form. In the old form, which is Determined's, a policy
 // had a list of actions and, as its name, a signal among them; each action becomes a policy.
-func (l *LogPolicies) decode(d *decoder, n *node, path string) {
-	if n.kind != listKind {
+func (l *LogPolicies) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind != document.ListKind {
 		d.expected(n, path, "a list", "")
 		return
 	}
-	*l = make(LogPolicies, 0, len(n.items))
-	for i, item := range n.items {
-		at := index(path, len(*l)) // the index in the result, which validation messages use; one policy of the old form can become several
+	*l = make(LogPolicies, 0, len(n.Items))
+	for i, item := range n.Items {
+		at := document.Index(path, len(*l)) // the index in the result, which validation messages use; one policy of the old form can become several
 		switch {
-		case item.kind == nullKind:
-			d.problem(item, index(path, i), "is empty", "")
+		case item.Kind == document.NullKind:
+			d.problem(item, document.Index(path, i), "is empty", "")
 		case oldPolicy(item):
 			*l = append(*l, d.oldPolicies(item, at)...)
 		default:
@@ -44,36 +46,36 @@ func (l *LogPolicies) decode(d *decoder, n *node, path string) {
 }
 
 // oldPolicy recognizes the form with actions and signals.
-func oldPolicy(n *node) bool {
-	if n.kind != mapKind {
+func oldPolicy(n *document.Node) bool {
+	if n.Kind != document.MapKind {
 		return false
 	}
-	action := n.get("action")
-	return n.get("actions") != nil || n.get("signal") != nil || action != nil && action.get("signal") != nil
+	action := n.Get("action")
+	return n.Get("actions") != nil || n.Get("signal") != nil || action != nil && action.Get("signal") != nil
 }
 
 // oldPolicies converts the old form: the first of the resulting policies has the name.
-func (d *decoder) oldPolicies(n *node, path string) LogPolicies {
+func (d *decoder) oldPolicies(n *document.Node, path string) LogPolicies {
 	d.warn(n, path, "actions and signals are an old form of log policies; they are converted to policies with a name and an action")
 	var p LogPolicy
 	var actions []LogAction
 	rest := *n
-	rest.fields = nil
-	for _, f := range n.fields {
-		at := join(path, f.key)
+	rest.Fields = nil
+	for _, f := range n.Fields {
+		at := document.Join(path, f.Key)
 		switch {
-		case f.key == "signal":
-			d.into(f.value, at, &p.Name)
-		case f.key == "actions" && f.value.kind == listKind:
-			for i, item := range f.value.items {
-				d.oldAction(item, index(at, i), &p, &actions)
+		case f.Key == "signal":
+			d.into(f.Value, at, &p.Name)
+		case f.Key == "actions" && f.Value.Kind == document.ListKind:
+			for i, item := range f.Value.Items {
+				d.oldAction(item, document.Index(at, i), &p, &actions)
 			}
-		case f.key == "actions":
-			d.expected(f.value, at, "a list", "")
-		case f.key == "action":
-			d.oldAction(f.value, at, &p, &actions)
+		case f.Key == "actions":
+			d.expected(f.Value, at, "a list", "")
+		case f.Key == "action":
+			d.oldAction(f.Value, at, &p, &actions)
 		default:
-			rest.fields = append(rest.fields, f)
+			rest.Fields = append(rest.Fields, f)
 		}
 	}
 	d.into(&rest, path, &p)
@@ -89,9 +91,9 @@ func (d *decoder) oldPolicies(n *node, path string) LogPolicies {
 }
 
 // oldAction converts an action or a signal of the old form.
-func (d *decoder) oldAction(n *node, path string, p *LogPolicy, actions *[]LogAction) {
-	if signal := n.get("signal"); signal != nil && len(n.fields) == 1 {
-		d.into(signal, join(path, "signal"), &p.Name)
+func (d *decoder) oldAction(n *document.Node, path string, p *LogPolicy, actions *[]LogAction) {
+	if signal := n.Get("signal"); signal != nil && len(n.Fields) == 1 {
+		d.into(signal, document.Join(path, "signal"), &p.Name)
 		return
 	}
 	var a LogAction
@@ -100,25 +102,25 @@ func (d *decoder) oldAction(n *node, path string, p *LogPolicy, actions *[]LogAc
 	}
 }
 
-func (a *LogAction) decode(d *decoder, n *node, path string) {
+func (a *LogAction) decode(d *decoder, n *document.Node, path string) {
 	word := n
-	if n.kind == mapKind {
-		if word = n.get("type"); word == nil || len(n.fields) > 1 {
+	if n.Kind == document.MapKind {
+		if word = n.Get("type"); word == nil || len(n.Fields) > 1 {
 			d.expected(n, path, "cancel_retries or exclude_node", "")
 			return
 		}
 		d.warn(n, path, "{type: …} is an old form of an action; write only the word")
-		path = join(path, "type")
+		path = document.Join(path, "type")
 	}
-	if word.kind != stringKind || (word.text != CancelRetries && word.text != ExcludeNode) {
+	if word.Kind != document.StringKind || (word.Text != CancelRetries && word.Text != ExcludeNode) {
 		hint := ""
-		if near := spelling.Nearest(word.text, []string{CancelRetries, ExcludeNode}); near != "" {
+		if near := spelling.Nearest(word.Text, []string{CancelRetries, ExcludeNode}); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		d.expected(word, path, "cancel_retries or exclude_node", hint)
 		return
 	}
-	*a = LogAction(word.text)
+	*a = LogAction(word.Text)
 }
 
 // LogPolicy has a pattern for log lines and an action for a match. A policy with a name and no
@@ -153,10 +155,10 @@ func (l LogPolicies) check(k *checker, at string) {
 	k.atMost(at, len(l), maxLogPolicies, "policies")
 	names := map[string]bool{}
 	for i, p := range l {
-		here := index(at, i)
+		here := document.Index(at, i)
 		if p.Name != nil {
 			if names[*p.Name] {
-				k.fail(here+".name", fmt.Sprintf("%q is listed twice", clip(*p.Name)), "")
+				k.fail(here+".name", fmt.Sprintf("%q is listed twice", document.Clip(*p.Name)), "")
 			}
 			names[*p.Name] = true
 		}

@@ -26,7 +26,7 @@ type layered interface {
 // order is kept.
 func Merge(over, under Raw) Raw {
 	merged := merge(over, under)
-	merged.pos = over.pos.over(under.pos)
+	merged.pos = over.pos.Over(under.pos)
 	return merged
 }
 

@@ -60,7 +60,7 @@ func choices() map[string][]string {
 }
 
 // document draws a document with some of the sections.
-func document(t *rapid.T, label string) Raw {
+func randomDocument(t *rapid.T, label string) Raw {
 	doc := map[string]json.RawMessage{}
 	all := choices()
 	for _, section := range slices.Sorted(maps.Keys(all)) {
@@ -89,7 +89,7 @@ func same(a, b Raw) string {
 
 func TestMergeProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := document(t, "a"), document(t, "b"), document(t, "c")
+		a, b, c := randomDocument(t, "a"), randomDocument(t, "b"), randomDocument(t, "c")
 		if diff := same(Merge(a, Raw{}), a) + same(Merge(Raw{}, a), a); diff != "" {
 			t.Fatalf("an empty document changes something:\n%s", diff)
 		}
@@ -106,7 +106,7 @@ func TestMergeProperties(t *testing.T) {
 // TestMergeLeavesArguments merges and looks whether the inputs are as before.
 func TestMergeLeavesArguments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := document(t, "a"), document(t, "b")
+		a, b := randomDocument(t, "a"), randomDocument(t, "b")
 		before := fmt.Sprint(storedAs(t, a), storedAs(t, b))
 		Merge(a, b)
 		if after := fmt.Sprint(storedAs(t, a), storedAs(t, b)); after != before {
@@ -129,7 +129,7 @@ func storedAs(t *rapid.T, raw Raw) string {
 
 func TestStoredFormIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, err := Complete(Merge(document(t, "a"), document(t, "b")), cluster())
+		c, err := Complete(Merge(randomDocument(t, "a"), randomDocument(t, "b")), cluster())
 		if err != nil {
 			t.Fatal(err)
 		}

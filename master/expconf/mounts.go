@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // BindMount mounts a directory of the node into a task.
@@ -25,17 +27,17 @@ func (b BindMounts) check(k *checker, at string) {
 	k.atMost(at, len(b), 100, "mounts")
 	seen := map[string]int{}
 	for i, m := range b {
-		here := index(at, i)
+		here := document.Index(at, i)
 		switch target := path.Clean(m.ContainerPath); {
 		case m.ContainerPath == "":
 			k.fail(here+".container_path", "is required", "the path at which the task sees host_path")
 		case target == ".":
 			k.fail(here+".container_path", "must not be the working directory itself", "mount into a directory below it")
 		case target == ".." || strings.HasPrefix(target, "../"):
-			k.fail(here+".container_path", fmt.Sprintf("must not be outside of the working directory, found %q", clip(m.ContainerPath)), "")
+			k.fail(here+".container_path", fmt.Sprintf("must not be outside of the working directory, found %q", document.Clip(m.ContainerPath)), "")
 		default:
 			if other, twice := seen[target]; twice {
-				k.fail(here+".container_path", fmt.Sprintf("%s is already used by %s", clip(target), index(at, other)), "")
+				k.fail(here+".container_path", fmt.Sprintf("%s is already used by %s", document.Clip(target), document.Index(at, other)), "")
 			}
 			seen[target] = i
 		}
@@ -49,11 +51,11 @@ type Device struct {
 	Mode          *string `json:"mode" default:"mrw"`
 }
 
-func (dev *Device) decode(d *decoder, n *node, path string) {
-	if n.kind == stringKind {
-		parts := strings.Split(n.text, ":")
+func (dev *Device) decode(d *decoder, n *document.Node, path string) {
+	if n.Kind == document.StringKind {
+		parts := strings.Split(n.Text, ":")
 		if len(parts) < 2 || len(parts) > 3 {
-			d.problem(n, path, fmt.Sprintf("expected host_path:container_path:mode, found %q", clip(n.text)), "")
+			d.problem(n, path, fmt.Sprintf("expected host_path:container_path:mode, found %q", document.Clip(n.Text)), "")
 			return
 		}
 		dev.HostPath, dev.ContainerPath = parts[0], parts[1]
@@ -76,7 +78,7 @@ func (l Devices) check(k *checker, at string) {
 	k.atMost(at, len(l), 100, "devices")
 	for i, dev := range l {
 		if mode := first("mrw", dev.Mode); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
-			k.fail(index(at, i)+".mode", fmt.Sprintf("must consist of the letters m, r and w, found %q", clip(mode)), "")
+			k.fail(document.Index(at, i)+".mode", fmt.Sprintf("must consist of the letters m, r and w, found %q", document.Clip(mode)), "")
 		}
 	}
 }

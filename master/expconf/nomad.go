@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/regex"
 )
 
@@ -116,10 +118,10 @@ func operators() []string {
 func (o *Nomad) check(k *checker, at string) {
 	for name := range o.Meta {
 		if !variablePattern.MatchString(name) {
-			k.fail(join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
+			k.fail(document.Join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
 		}
 		if strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det.") {
-			k.fail(join(at+".meta", name), "names that begin with det are reserved", "")
+			k.fail(document.Join(at+".meta", name), "names that begin with det are reserved", "")
 		}
 	}
 	o.checkMounts(k, at)
@@ -159,14 +161,14 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 	target := func(here, containerPath string) {
 		clean := path.Clean(containerPath)
 		if other, twice := seen[clean]; twice {
-			k.fail(here+".container_path", fmt.Sprintf("%s is already used by %s", clip(clean), other), "")
+			k.fail(here+".container_path", fmt.Sprintf("%s is already used by %s", document.Clip(clean), other), "")
 		}
 		seen[clean] = here
 	}
 	for i, v := range o.Volumes {
-		here := index(at+".volumes", i)
+		here := document.Index(at+".volumes", i)
 		if !isName(v.Name) {
-			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", clip(v.Name)), "")
+			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", document.Clip(v.Name)), "")
 		}
 		target(here, v.ContainerPath)
 		if strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{") {
@@ -174,7 +176,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 		}
 	}
 	for i, h := range o.HostPaths {
-		target(index(at+".host_paths", i), h.ContainerPath)
+		target(document.Index(at+".host_paths", i), h.ContainerPath)
 	}
 }
 
@@ -198,10 +200,10 @@ func (o *Nomad) checkExpressions(k *checker, at string) {
 		}
 	}
 	for i, c := range o.Constraints {
-		count(index(at+".constraints", i), c.Operator)
+		count(document.Index(at+".constraints", i), c.Operator)
 	}
 	for i, a := range o.Affinities {
-		count(index(at+".affinities", i), a.Operator)
+		count(document.Index(at+".affinities", i), a.Operator)
 	}
 }
 
@@ -236,7 +238,7 @@ const maxConditions = 10
 
 func checkComparison(k *checker, at, attribute, operator, value string) {
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
-		k.fail(at+".attribute", fmt.Sprintf("%q is not an attribute of a node", clip(attribute)), "write a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
+		k.fail(at+".attribute", fmt.Sprintf("%q is not an attribute of a node", document.Clip(attribute)), "write a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
 	}
 	if operator == "" {
 		operator = "="
@@ -246,7 +248,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 		if strings.HasPrefix(operator, "distinct_") {
 			hint = "slots_per_trial determines how many nodes a trial uses"
 		}
-		k.fail(at+".operator", fmt.Sprintf("there is no operator %q", clip(operator)), hint)
+		k.fail(at+".operator", fmt.Sprintf("there is no operator %q", document.Clip(operator)), hint)
 		return
 	}
 	if value == "" && operator != "is_set" && operator != "is_not_set" {
@@ -287,29 +289,29 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 	}
 	once := func(at, target string) {
 		if taken[path.Clean(target)] {
-			k.fail(at+".container_path", clip(target)+" is already used by bind_mounts", "choose another path")
+			k.fail(at+".container_path", document.Clip(target)+" is already used by bind_mounts", "choose another path")
 		}
 	}
 	for i, v := range n.Volumes {
-		at := index("environment.nomad.volumes", i)
+		at := document.Index("environment.nomad.volumes", i)
 		once(at, v.ContainerPath)
 		if !slices.Contains(can.Volumes, v.Name) {
 			hint := "operators define volumes in the Nomad job of a pool; this pool has none"
 			if len(can.Volumes) > 0 {
 				hint = available(can.Volumes)
 			}
-			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", clip(v.Name)), hint)
+			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.Name)), hint)
 		}
 		if can.Limits != nil {
 			can.Limits.refusedTarget(k, at, v.ContainerPath)
 		} else if can.Hidden != nil {
 			if dir := can.Hidden(v.ContainerPath); dir != "" {
-				k.fail(at+".container_path", fmt.Sprintf("a volume at %s would hide %s, which the task needs", clip(v.ContainerPath), dir), "choose another path, such as /data")
+				k.fail(at+".container_path", fmt.Sprintf("a volume at %s would hide %s, which the task needs", document.Clip(v.ContainerPath), dir), "choose another path, such as /data")
 			}
 		}
 	}
 	for i, h := range n.HostPaths {
-		at := index("environment.nomad.host_paths", i)
+		at := document.Index("environment.nomad.host_paths", i)
 		once(at, h.ContainerPath)
 		switch l := can.Limits; {
 		case !can.BindMounts:

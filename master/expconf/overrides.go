@@ -3,6 +3,8 @@ package expconf
 import (
 	"fmt"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // ApplyOverrides changes a YAML document by command-line arguments of the form path=value, in
@@ -14,16 +16,16 @@ func ApplyOverrides(name string, src []byte, overrides []string) ([]byte, error)
 	if len(overrides) == 0 {
 		return src, nil
 	}
-	root, problems := parseDocument(name, src, userLimits())
+	root, problems := document.Parse(name, src, document.UserLimits())
 	if len(problems) > 0 {
-		return nil, asError(problems)
+		return nil, document.AsError(problems)
 	}
-	if root.kind != mapKind {
-		return nil, Errors{{File: name, Line: root.line, Column: root.column,
-			Message: "expected a mapping, found " + root.describe()}}
+	if root.Kind != document.MapKind {
+		return nil, document.Errors{{File: name, Line: root.Line, Column: root.Column,
+			Message: "expected a mapping, found " + root.Describe()}}
 	}
 	for _, o := range overrides {
-		if p, ok := unreadable("", []byte(o)); !ok {
+		if p, ok := document.Unreadable("", []byte(o)); !ok {
 			return nil, fmt.Errorf("--config %q: %s", o, p.Message)
 		}
 		path, text, ok := strings.Cut(o, "=")
@@ -39,13 +41,13 @@ func ApplyOverrides(name string, src []byte, overrides []string) ([]byte, error)
 			return nil, fmt.Errorf("--config %s: %w", o, err)
 		}
 	}
-	return emit(root), nil
+	return document.Emit(root), nil
 }
 
 // overrideValue reads the right side of an override.
-func overrideValue(path, text string) (*node, error) {
+func overrideValue(path, text string) (*document.Node, error) {
 	text = strings.TrimSpace(text)
-	var value *node
+	var value *document.Node
 	switch {
 	case strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") ||
 		strings.HasPrefix(text, `"`) || strings.HasPrefix(text, "'"):
@@ -55,15 +57,15 @@ func overrideValue(path, text string) (*node, error) {
 		}
 		value = parsed
 	case strings.Contains(text, ","):
-		value = &node{kind: listKind}
+		value = &document.Node{Kind: document.ListKind}
 		for _, part := range strings.Split(text, ",") {
 			item, err := parseValue(strings.TrimSpace(part))
 			if err != nil {
 				return nil, err
 			}
-			value.items = append(value.items, item)
+			value.Items = append(value.Items, item)
 		}
-		value.measure(userLimits())
+		value.Measure(document.UserLimits())
 	default:
 		parsed, err := parseValue(text)
 		if err != nil {
@@ -71,69 +73,69 @@ func overrideValue(path, text string) (*node, error) {
 		}
 		value = parsed
 	}
-	if path == "bind_mounts" && value.kind != listKind {
-		value = &node{kind: listKind, items: []*node{value}}
-		value.measure(userLimits())
+	if path == "bind_mounts" && value.Kind != document.ListKind {
+		value = &document.Node{Kind: document.ListKind, Items: []*document.Node{value}}
+		value.Measure(document.UserLimits())
 	}
 	return value, nil
 }
 
 // parseValue parses one YAML value. Text that is not valid YAML, such as "a: b: c" or "@x", is
 // a string, because users do not expect to quote twice in a shell.
-func parseValue(text string) (*node, error) {
+func parseValue(text string) (*document.Node, error) {
 	if text == "" {
-		return &node{kind: nullKind, size: 1, depth: 1}, nil
+		return &document.Node{Kind: document.NullKind, Size: 1, Depth: 1}, nil
 	}
-	root, problems := parseDocument("", []byte("value: "+text+"\n"), userLimits())
-	if len(problems) > 0 || len(root.fields) != 1 || root.fields[0].key != "value" {
+	root, problems := document.Parse("", []byte("value: "+text+"\n"), document.UserLimits())
+	if len(problems) > 0 || len(root.Fields) != 1 || root.Fields[0].Key != "value" {
 		if strings.ContainsAny(text[:1], "[{") {
-			return nil, fmt.Errorf("%q is not valid YAML", clip(text))
+			return nil, fmt.Errorf("%q is not valid YAML", document.Clip(text))
 		}
-		return &node{kind: stringKind, text: text, size: 1, depth: 1}, nil
+		return &document.Node{Kind: document.StringKind, Text: text, Size: 1, Depth: 1}, nil
 	}
-	value := root.fields[0].value
-	if value.kind == nullKind && strings.HasPrefix(text, "#") {
-		return &node{kind: stringKind, text: text, size: 1, depth: 1}, nil
+	value := root.Fields[0].Value
+	if value.Kind == document.NullKind && strings.HasPrefix(text, "#") {
+		return &document.Node{Kind: document.StringKind, Text: text, Size: 1, Depth: 1}, nil
 	}
 	return value, nil
 }
 
 // set returns n with value at the path names; at is the path from the root to n. Aliases may
 // share nodes, so changed nodes are copied.
-func set(n *node, names []string, at string, value *node) (*node, error) {
+func set(n *document.Node, names []string, at string, value *document.Node) (*document.Node, error) {
 	if len(names) == 0 {
 		return value, nil
 	}
 	if names[0] == "" {
 		return nil, fmt.Errorf("the path has an empty part")
 	}
-	out := &node{kind: mapKind, line: n.line, column: n.column}
-	switch n.kind {
-	case mapKind:
-		out.fields = append(out.fields, n.fields...)
-	case nullKind:
+	out := &document.Node{Kind: document.MapKind, Line: n.Line, Column: n.Column}
+	switch n.Kind {
+	case document.MapKind:
+		out.Fields = append(out.Fields, n.Fields...)
+	case document.NullKind:
 	default:
-		return nil, fmt.Errorf("%s is %s and has nothing below it", at, n.describe())
+		return nil, fmt.Errorf("%s is %s and has nothing below it", at, n.Describe())
 	}
-	at = join(at, names[0])
-	for i, f := range out.fields {
-		if f.key != names[0] {
+	at = document.Join(at, names[0])
+	for i, f := range out.Fields {
+		if f.Key != names[0] {
 			continue
 		}
-		changed, err := set(f.value, names[1:], at, value)
+		changed, err := set(f.Value, names[1:], at, value)
 		if err != nil {
 			return nil, err
 		}
-		out.fields[i].value = changed
-		out.measure(userLimits())
+		out.Fields[i].Value = changed
+		out.Measure(document.UserLimits())
 		return out, nil
 	}
-	added, err := set(&node{kind: nullKind, size: 1, depth: 1}, names[1:], at, value)
+	added, err := set(&document.Node{Kind: document.NullKind, Size: 1, Depth: 1}, names[1:], at, value)
 	if err != nil {
 		return nil, err
 	}
-	out.fields = append(out.fields, field{key: names[0], value: added})
-	if !out.measure(userLimits()) {
+	out.Fields = append(out.Fields, document.Field{Key: names[0], Value: added})
+	if !out.Measure(document.UserLimits()) {
 		return nil, fmt.Errorf("the document is nested too deep or too large")
 	}
 	return out, nil

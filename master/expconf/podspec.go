@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // environment.pod_spec is written for Kubernetes. What of it decides where a task runs, and what it
@@ -42,31 +44,31 @@ const gpuProduct = "nvidia.com/gpu.product"
 
 // Translate replaces what of environment.pod_spec the pool can honour, and returns what is left as
 // warnings. The error is an Errors about what cannot be honoured and must not be ignored.
-func (c *Config) Translate(can Capabilities) (Warnings, error) {
+func (c *Config) Translate(can Capabilities) (document.Warnings, error) {
 	return translate(&c.Environment, &c.Resources.GPU, &c.Resources.Devices, can, c.pos)
 }
 
 // Translate is Config.Translate for a task that is not a trial.
-func (c *CommandConfig) Translate(can Capabilities) (Warnings, error) {
+func (c *CommandConfig) Translate(can Capabilities) (document.Warnings, error) {
 	return translate(&c.Environment, &c.Resources.GPU, &c.Resources.Devices, can, c.pos)
 }
 
 const podSpec = "environment.pod_spec"
 
-func translate(env *Environment, gpu **GPU, devices *Devices, can Capabilities, pos *positions) (Warnings, error) {
+func translate(env *Environment, gpu **GPU, devices *Devices, can Capabilities, pos *document.Positions) (document.Warnings, error) {
 	if len(env.PodSpec) == 0 {
 		return nil, nil
 	}
 	p := &pod{can: can, errors: &checker{pos: pos}, rest: &checker{pos: pos}, nomad: Nomad{}, models: nil}
 	p.manifest(env.PodSpec)
-	if err := asError(p.errors.problems); err != nil {
+	if err := document.AsError(p.errors.problems); err != nil {
 		return nil, err
 	}
 	p.put(env, gpu, devices)
-	if err := asError(p.errors.problems); err != nil {
+	if err := document.AsError(p.errors.problems); err != nil {
 		return nil, err
 	}
-	return sorted(p.rest.problems), nil
+	return document.Sorted(p.rest.problems), nil
 }
 
 // pod is one translation.
@@ -113,7 +115,7 @@ func (p *pod) put(env *Environment, gpu **GPU, devices *Devices) {
 
 func (p *pod) manifest(m map[string]any) {
 	for key, value := range m {
-		switch at := join(podSpec, key); key {
+		switch at := document.Join(podSpec, key); key {
 		case "spec":
 			if spec, ok := p.mapping(at, value); ok {
 				p.spec(at, spec)
@@ -142,8 +144,8 @@ func (p *pod) list(at string, value any, do func(at string, m map[string]any)) {
 		p.errors.fail(at, "expected a list", "")
 	}
 	for i, item := range items {
-		if m, ok := p.mapping(index(at, i), item); ok {
-			do(index(at, i), m)
+		if m, ok := p.mapping(document.Index(at, i), item); ok {
+			do(document.Index(at, i), m)
 		}
 	}
 }
@@ -151,13 +153,13 @@ func (p *pod) list(at string, value any, do func(at string, m map[string]any)) {
 func (p *pod) spec(at string, spec map[string]any) {
 	p.list(at+".volumes", spec["volumes"], p.volume)
 	for _, key := range slices.Sorted(maps.Keys(spec)) {
-		at, value := join(at, key), spec[key]
+		at, value := document.Join(at, key), spec[key]
 		switch key {
 		case "volumes":
 		case "nodeSelector":
 			labels, _ := p.mapping(at, value)
 			for _, label := range slices.Sorted(maps.Keys(labels)) {
-				p.selects(join(at, label), label, "In", []string{textIn(labels[label])})
+				p.selects(document.Join(at, label), label, "In", []string{textIn(labels[label])})
 			}
 		case "affinity":
 			if m, ok := p.mapping(at, value); ok {
@@ -184,18 +186,18 @@ func textIn(value any) string {
 
 func (p *pod) affinity(at string, m map[string]any) {
 	for key, value := range m {
-		here := join(at, key)
+		here := document.Join(at, key)
 		kind, ok := p.mapping(here, value)
 		if !ok {
 			continue
 		}
 		for rule, wanted := range kind {
-			where := join(here, rule)
+			where := document.Join(here, rule)
 			required := strings.HasPrefix(rule, "required")
 			switch {
 			case required && key == "nodeAffinity":
 				if terms, ok := p.mapping(where, wanted); ok {
-					p.terms(join(where, "nodeSelectorTerms"), terms["nodeSelectorTerms"])
+					p.terms(document.Join(where, "nodeSelectorTerms"), terms["nodeSelectorTerms"])
 				}
 			case required:
 				p.errors.fail(where, "cannot be honoured: Detent places tasks by their nodes, not by other tasks", "use environment.nomad.spread, which chooses between free nodes")
@@ -214,7 +216,7 @@ func (p *pod) terms(at string, value any) {
 	}
 	p.list(at, value, func(at string, term map[string]any) {
 		for key, expressions := range term {
-			here := join(at, key)
+			here := document.Join(at, key)
 			if key != "matchExpressions" {
 				p.errors.fail(here, "cannot be honoured", "use matchExpressions")
 				continue
@@ -237,7 +239,7 @@ func (p *pod) selects(at, label, operator string, values []string) {
 	switch {
 	case !ok:
 	case models != nil && (operator != "In" || len(constraints) > 0 || p.models != nil):
-		p.errors.fail(at, fmt.Sprintf("%s %s %s cannot be honoured: a model of GPU is chosen once, with In", clip(label), clip(operator), clip(strings.Join(values, ", "))), "use resources.gpu")
+		p.errors.fail(at, fmt.Sprintf("%s %s %s cannot be honoured: a model of GPU is chosen once, with In", document.Clip(label), document.Clip(operator), document.Clip(strings.Join(values, ", "))), "use resources.gpu")
 	case models != nil:
 		p.models, p.modelAt = models, at
 	default:
@@ -258,7 +260,7 @@ func (p *pod) meaning(at, label, operator string, values []string) (models Model
 	for _, value := range values {
 		switch known := p.known(label, value, operator); {
 		case known == nil:
-			p.errors.fail(at, fmt.Sprintf("cannot be honoured: this resource pool does not define the label %s=%s", clip(label), clip(value)),
+			p.errors.fail(at, fmt.Sprintf("cannot be honoured: this resource pool does not define the label %s=%s", document.Clip(label), document.Clip(value)),
 				"operators define labels in resource_pools[].pod_labels; or use resources.gpu and environment.nomad.constraints")
 			return nil, nil, false
 		case known.GPU != "":
@@ -270,7 +272,7 @@ func (p *pod) meaning(at, label, operator string, values []string) (models Model
 	for _, attribute := range slices.Sorted(maps.Keys(same)) {
 		list, found := compare(attribute, operator, same[attribute])
 		if !found || operator == "In" && len(same) > 1 {
-			p.errors.fail(at, fmt.Sprintf("the operator %s with %s cannot be honoured", clip(operator), clip(strings.Join(values, ", "))), "use environment.nomad.constraints")
+			p.errors.fail(at, fmt.Sprintf("the operator %s with %s cannot be honoured", document.Clip(operator), document.Clip(strings.Join(values, ", "))), "use environment.nomad.constraints")
 			return nil, nil, false
 		}
 		constraints = append(constraints, list...)
@@ -340,9 +342,9 @@ func (p *pod) volume(at string, v map[string]any) {
 		m, _ := value.(map[string]any)
 		switch key {
 		case "persistentVolumeClaim":
-			made.at, made.claim = join(at, key)+".claimName", textIn(m["claimName"])
+			made.at, made.claim = document.Join(at, key)+".claimName", textIn(m["claimName"])
 		case "hostPath":
-			made.at, made.host = join(at, key)+".path", textIn(m["path"])
+			made.at, made.host = document.Join(at, key)+".path", textIn(m["path"])
 		}
 	}
 	p.volumes[name] = made
@@ -350,7 +352,7 @@ func (p *pod) volume(at string, v map[string]any) {
 
 func (p *pod) container(at string, c map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(c)) {
-		here, value := join(at, key), c[key]
+		here, value := document.Join(at, key), c[key]
 		switch key {
 		case "name":
 		case "volumeMounts":
@@ -358,7 +360,7 @@ func (p *pod) container(at string, c map[string]any) {
 		case "resources":
 			if m, ok := p.mapping(here, value); ok {
 				for _, kind := range slices.Sorted(maps.Keys(m)) {
-					p.amounts(join(here, kind), m[kind])
+					p.amounts(document.Join(here, kind), m[kind])
 				}
 			}
 		default:
@@ -377,13 +379,13 @@ func (p *pod) mount(at string, m map[string]any) {
 	case textIn(m["subPath"]) != "" || textIn(m["subPathExpr"]) != "":
 		p.errors.fail(at, "a part of a volume cannot be mounted", "mount the whole volume")
 	case !known:
-		p.errors.fail(at, fmt.Sprintf("there is no volume %q in this pod_spec", clip(textIn(m["name"]))), "")
+		p.errors.fail(at, fmt.Sprintf("there is no volume %q in this pod_spec", document.Clip(textIn(m["name"]))), "")
 	case v.claim != "" && !slices.Contains(p.can.Volumes, v.claim):
 		hint := "operators define volumes in the Nomad job of a pool; this pool has none"
 		if len(p.can.Volumes) > 0 {
 			hint = available(p.can.Volumes)
 		}
-		p.errors.fail(v.at, fmt.Sprintf("%s is not a volume of this resource pool", clip(v.claim)), hint)
+		p.errors.fail(v.at, fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.claim)), hint)
 	case v.claim != "":
 		p.nomad.Volumes = append(p.nomad.Volumes, NomadVolume{Name: v.claim, ContainerPath: target, ReadOnly: readOnly})
 	case v.host != "":
@@ -405,7 +407,7 @@ func (p *pod) mount(at string, m map[string]any) {
 func (p *pod) amounts(at string, value any) {
 	m, _ := p.mapping(at, value)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		here := join(at, name)
+		here := document.Join(at, name)
 		i := slices.IndexFunc(p.can.PodLimits, func(l PodLimit) bool { return l.Name == name })
 		switch {
 		case i >= 0:
@@ -415,7 +417,7 @@ func (p *pod) amounts(at string, value any) {
 		case name == "nvidia.com/gpu" || name == "amd.com/gpu":
 			p.rest.fail(here, "has no effect: slots decide how many GPUs a task has", "")
 		case strings.Contains(name, "/"):
-			p.errors.fail(here, fmt.Sprintf("cannot be honoured: this resource pool does not define which devices %s means", clip(name)),
+			p.errors.fail(here, fmt.Sprintf("cannot be honoured: this resource pool does not define which devices %s means", document.Clip(name)),
 				"operators define devices in resource_pools[].pod_limits; or use resources.devices")
 		default:
 			p.rest.fail(here, "has no effect: slots bring their cores and memory", "resources.memory sets the memory of a task")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -59,7 +61,7 @@ const invariantSection = "invariant_config"
 
 // ParsePolicy parses a policy for experiments, in YAML or JSON.
 func ParsePolicy(name string, src []byte) (Policy[Raw], error) {
-	p, at, err := parsePolicy(name, src, func(p Policy[Raw], at *positions) error {
+	p, at, err := parsePolicy(name, src, func(p Policy[Raw], at *document.Positions) error {
 		p.Invariant.pos = at
 		return CheckPolicy(p)
 	})
@@ -69,7 +71,7 @@ func ParsePolicy(name string, src []byte) (Policy[Raw], error) {
 
 // ParseCommandPolicy parses a policy for tasks of other kinds.
 func ParseCommandPolicy(name string, src []byte) (Policy[RawCommand], error) {
-	p, at, err := parsePolicy(name, src, func(p Policy[RawCommand], at *positions) error {
+	p, at, err := parsePolicy(name, src, func(p Policy[RawCommand], at *document.Positions) error {
 		p.Invariant.pos = at
 		return CheckCommandPolicy(p)
 	})
@@ -78,13 +80,13 @@ func ParseCommandPolicy(name string, src []byte) (Policy[RawCommand], error) {
 }
 
 // parsePolicy decodes a policy. If something is wrong, it also checks the values, so that the author sees all problems together.
-func parsePolicy[R Raw | RawCommand](name string, src []byte, check func(Policy[R], *positions) error) (Policy[R], *positions, error) {
-	root, problems := parseDocument(name, src, userLimits())
+func parsePolicy[R Raw | RawCommand](name string, src []byte, check func(Policy[R], *document.Positions) error) (Policy[R], *document.Positions, error) {
+	root, problems := document.Parse(name, src, document.UserLimits())
 	if len(problems) > 0 {
-		return Policy[R]{}, nil, asError(problems)
+		return Policy[R]{}, nil, document.AsError(problems)
 	}
-	if root.kind == nullKind || root.kind == mapKind && len(root.fields) == 0 {
-		return Policy[R]{}, nil, asError([]Problem{{File: name, Line: root.line, Column: root.column,
+	if root.Kind == document.NullKind || root.Kind == document.MapKind && len(root.Fields) == 0 {
+		return Policy[R]{}, nil, document.AsError([]document.Problem{{File: name, Line: root.Line, Column: root.Column,
 			Message: "the policy is empty", Hint: "write " + invariantSection + " or constraints; to remove a policy, delete it"}})
 	}
 	var doc policyDocument[R]
@@ -92,19 +94,19 @@ func parsePolicy[R Raw | RawCommand](name string, src []byte, check func(Policy[
 	d.into(root, "", &doc)
 	k := &checker{pos: d.positions()}
 	k.section("constraints", &doc.Constraints)
-	d.addInvalid(asError(k.problems))
-	p, at := Policy[R]{Invariant: doc.InvariantConfig, Constraints: doc.Constraints}, &positions{layers: []map[string]Position{below(d.at, invariantSection)}}
+	d.addInvalid(document.AsError(k.problems))
+	p, at := Policy[R]{Invariant: doc.InvariantConfig, Constraints: doc.Constraints}, &document.Positions{Layers: []map[string]document.Position{below(d.at, invariantSection)}}
 	if len(d.problems) > 0 {
 		d.addInvalid(check(p, at))
-		return Policy[R]{}, nil, asError(d.problems)
+		return Policy[R]{}, nil, document.AsError(d.problems)
 	}
-	p.Document = root.free().(map[string]any)
+	p.Document = root.Free().(map[string]any)
 	return p, at, nil
 }
 
 // below returns the positions of a section, with paths that begin there.
-func below(at map[string]Position, section string) map[string]Position {
-	out := map[string]Position{}
+func below(at map[string]document.Position, section string) map[string]document.Position {
+	out := map[string]document.Position{}
 	for path, position := range at {
 		if rest, ok := strings.CutPrefix(path, section); ok {
 			out[strings.TrimPrefix(rest, ".")] = position
@@ -152,18 +154,18 @@ func noSecrets(k *checker, n int) {
 
 // policyProblems returns the problems of values that the policy has. What it leaves open is the
 // user's to set.
-func policyProblems(at *positions, list []Problem, invalid error) error {
-	var more Errors
+func policyProblems(at *document.Positions, list []document.Problem, invalid error) error {
+	var more document.Errors
 	errors.As(invalid, &more)
 	for _, p := range more {
-		if p.Path != "" && at.written(p.Path) {
+		if p.Path != "" && at.Written(p.Path) {
 			list = append(list, p)
 		}
 	}
 	for i := range list {
-		list[i].Path = join(invariantSection, list[i].Path)
+		list[i].Path = document.Join(invariantSection, list[i].Path)
 	}
-	return asError(list)
+	return document.AsError(list)
 }
 
 // ForContinuation returns the part of a policy's configuration that can change when an experiment
@@ -179,18 +181,18 @@ func (p Policy[R]) Redacted() (Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, problems := parseJSON("", b, storedLimits())
+	root, problems := document.ParseJSON("", b, document.StoredLimits())
 	if len(problems) > 0 {
-		return nil, asError(problems)
+		return nil, document.AsError(problems)
 	}
 	h := hider{own: true} // a policy applies to the configurations of all, who see what it sets
-	shown := root.mapped(func(name string, value *node) *node {
+	shown := root.Mapped(func(name string, value *document.Node) *document.Node {
 		if name != invariantSection {
 			return value
 		}
 		return h.section(value, sectionOf(reflect.TypeFor[R]()))
 	})
-	return shown.free().(map[string]any), nil
+	return shown.Free().(map[string]any), nil
 }
 
 // Changes lists what a policy would change of a complete configuration. The order of entries does not count in lists that documents
@@ -259,11 +261,11 @@ func differ(path string, a, b any, out *[]Difference) error {
 			return nil
 		}
 		value, err := json.Marshal(b)
-		*out = append(*out, Difference{Path: path, Value: clipTo(string(value), 200)})
+		*out = append(*out, Difference{Path: path, Value: document.ClipTo(string(value), 200)})
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if err := differ(join(path, name), before[name], after[name], out); err != nil {
+		if err := differ(document.Join(path, name), before[name], after[name], out); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Raw is one experiment document as the user wrote it. Fields that the document does not set
@@ -48,11 +50,13 @@ func fieldOf(section any, field string) (*tagged, reflect.Value) {
 // Parse parses the configuration of an experiment in YAML or JSON. The name of the file appears
 // in messages only. The error is an Errors with every problem; warnings name accepted old
 // forms.
-func Parse(name string, src []byte) (Raw, Warnings, error) { return parse(name, src, userLimits()) }
+func Parse(name string, src []byte) (Raw, document.Warnings, error) {
+	return parse(name, src, document.UserLimits())
+}
 
-func parse(name string, src []byte, l limits) (Raw, Warnings, error) {
+func parse(name string, src []byte, l document.Limits) (Raw, document.Warnings, error) {
 	var raw Raw
-	d, err := parseInto(name, src, l, &raw, func(at *positions) error {
+	d, err := parseInto(name, src, l, &raw, func(at *document.Positions) error {
 		raw.pos = at
 		c, err := Complete(raw, ClusterDefaults{Name: "unnamed"})
 		if err != nil {
@@ -64,41 +68,43 @@ func parse(name string, src []byte, l limits) (Raw, Warnings, error) {
 		return Raw{}, nil, err
 	}
 	raw.pos = d.positions()
-	return raw, sorted(d.warnings), nil
+	return raw, document.Sorted(d.warnings), nil
 }
 
 // parseInto decodes a whole document into the struct behind target. If decoding fails, the
 // decoded part is validated nevertheless, so that one spelling mistake does not hide a wrong
 // value further down.
-func parseInto(name string, src []byte, l limits, target any, validate func(*positions) error) (*decoder, error) {
-	root, problems := parseDocument(name, src, l)
+func parseInto(name string, src []byte, l document.Limits, target any, validate func(*document.Positions) error) (*decoder, error) {
+	root, problems := document.Parse(name, src, l)
 	if len(problems) > 0 {
-		return nil, asError(problems)
+		return nil, document.AsError(problems)
 	}
 	d := newDecoder(name, target)
-	d.lenient = l.lenient
+	d.lenient = l.Lenient
 	d.into(root, "", target)
 	if len(d.problems) == 0 {
 		return d, nil
 	}
 	d.addInvalid(validate(d.positions()))
-	return nil, asError(d.problems)
+	return nil, document.AsError(d.problems)
 }
 
-func (d *decoder) positions() *positions { return &positions{layers: []map[string]Position{d.at}} }
+func (d *decoder) positions() *document.Positions {
+	return &document.Positions{Layers: []map[string]document.Position{d.at}}
+}
 
 // addInvalid adds validation problems of values that are in the document and were decoded. A
 // field that seems to be missing may be misspelt, or set in the document under this one.
 func (d *decoder) addInvalid(err error) {
-	var invalid Errors
+	var invalid document.Errors
 	if !errors.As(err, &invalid) {
 		return
 	}
 	known := len(d.problems)
 	for _, p := range invalid {
-		doubtful := !d.positions().written(p.Path)
+		doubtful := !d.positions().Written(p.Path)
 		for _, other := range d.problems[:known] {
-			doubtful = doubtful || overlap(p.Path, other.Path)
+			doubtful = doubtful || document.Overlap(p.Path, other.Path)
 		}
 		if !doubtful {
 			d.problems = append(d.problems, p)

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // hidden replaces a secret in what the API shows.
@@ -47,14 +48,14 @@ type hider struct {
 
 // section returns a section, or a list of sections, as the reader sees it. of are the sections whose fields it may have: a template is for
 // several kinds of tasks. A field that none of them has may be the secret of another release.
-func (h *hider) section(n *node, of ...*section) *node {
-	switch n.kind {
-	case nullKind:
+func (h *hider) section(n *document.Node, of ...*section) *document.Node {
+	switch n.Kind {
+	case document.NullKind:
 		return n
-	case listKind:
-		return n.mapped(func(_ string, item *node) *node { return h.section(item, of...) })
-	case mapKind:
-		return n.mapped(func(name string, value *node) *node {
+	case document.ListKind:
+		return n.Mapped(func(_ string, item *document.Node) *document.Node { return h.section(item, of...) })
+	case document.MapKind:
+		return n.Mapped(func(name string, value *document.Node) *document.Node {
 			for _, s := range of {
 				if i, known := s.byName[name]; known {
 					return h.field(value, &s.fields[i])
@@ -66,9 +67,9 @@ func (h *hider) section(n *node, of ...*section) *node {
 	return h.values(n)
 }
 
-func (h *hider) field(n *node, f *tagged) *node {
+func (h *hider) field(n *document.Node, f *tagged) *document.Node {
 	switch {
-	case n.kind == nullKind:
+	case n.Kind == document.NullKind:
 		return n
 	case f.secret == secretValue:
 		return h.mask(n, HiddenFromAll)
@@ -76,8 +77,8 @@ func (h *hider) field(n *node, f *tagged) *node {
 		return h.address(n)
 	case f.secret == secretStorage:
 		return h.section(n, sectionOf(reflect.TypeFor[CheckpointStorage]()))
-	case f.secret == secretSecrets && n.kind == mapKind:
-		return n.mapped(func(name string, value *node) *node {
+	case f.secret == secretSecrets && n.Kind == document.MapKind:
+		return n.Mapped(func(name string, value *document.Node) *document.Node {
 			if name == "secrets" {
 				return h.tree(value, HiddenFromAll)
 			}
@@ -94,55 +95,55 @@ func (h *hider) field(n *node, f *tagged) *node {
 }
 
 // mask hides a value of that secrecy.
-func (h *hider) mask(n *node, as Secrecy) *node {
-	if n.kind == nullKind || n.kind == stringKind && (n.text == hidden || n.text == "") {
+func (h *hider) mask(n *document.Node, as Secrecy) *document.Node {
+	if n.Kind == document.NullKind || n.Kind == document.StringKind && (n.Text == hidden || n.Text == "") {
 		return n
 	}
 	h.found = max(h.found, as)
 	if as == HiddenFromOthers && h.own {
 		return n
 	}
-	return &node{kind: stringKind, text: hidden}
+	return &document.Node{Kind: document.StringKind, Text: hidden}
 }
 
 // tree hides all values of a tree, and keeps its keys.
-func (h *hider) tree(n *node, as Secrecy) *node {
-	if n.kind == mapKind || n.kind == listKind {
-		return n.mapped(func(_ string, value *node) *node { return h.tree(value, as) })
+func (h *hider) tree(n *document.Node, as Secrecy) *document.Node {
+	if n.Kind == document.MapKind || n.Kind == document.ListKind {
+		return n.Mapped(func(_ string, value *document.Node) *document.Node { return h.tree(value, as) })
 	}
 	return h.mask(n, as)
 }
 
 // values hides from others all values of a tree.
-func (h *hider) values(n *node) *node { return h.tree(n, HiddenFromOthers) }
+func (h *hider) values(n *document.Node) *document.Node { return h.tree(n, HiddenFromOthers) }
 
 // variables hides from others the values of a list of NAME=value, in all forms of such lists.
-func (h *hider) variables(n *node) *node {
-	if n.kind == mapKind || n.kind == listKind {
-		return n.mapped(func(name string, value *node) *node {
-			if name != "" && value.kind == stringKind { // NAME: value, a form that no configuration may have
+func (h *hider) variables(n *document.Node) *document.Node {
+	if n.Kind == document.MapKind || n.Kind == document.ListKind {
+		return n.Mapped(func(name string, value *document.Node) *document.Node {
+			if name != "" && value.Kind == document.StringKind { // NAME: value, a form that no configuration may have
 				return h.mask(value, HiddenFromOthers)
 			}
 			return h.variables(value)
 		})
 	}
-	if n.kind != stringKind || !variablePattern.MatchString(variableName(n.text)) {
+	if n.Kind != document.StringKind || !variablePattern.MatchString(variableName(n.Text)) {
 		return h.mask(n, HiddenFromOthers)
 	}
-	name, value, valued := strings.Cut(n.text, "=")
-	shown := h.mask(&node{kind: stringKind, text: value}, HiddenFromOthers)
-	if !valued || shown.text == value {
+	name, value, valued := strings.Cut(n.Text, "=")
+	shown := h.mask(&document.Node{Kind: document.StringKind, Text: value}, HiddenFromOthers)
+	if !valued || shown.Text == value {
 		return n
 	}
-	return &node{kind: stringKind, text: name + "=" + shown.text}
+	return &document.Node{Kind: document.StringKind, Text: name + "=" + shown.Text}
 }
 
 // address hides what may be a credential in an address.
-func (h *hider) address(n *node) *node {
-	if n.kind != stringKind {
+func (h *hider) address(n *document.Node) *document.Node {
+	if n.Kind != document.StringKind {
 		return h.mask(n, HiddenFromAll)
 	}
-	shown := n.text
+	shown := n.Text
 	if i := strings.IndexAny(shown, "?#"); i >= 0 && shown[i+1:] != "" {
 		shown = shown[:i+1] + hidden
 	}
@@ -151,59 +152,21 @@ func (h *hider) address(n *node) *node {
 			shown = scheme + "://" + hidden + rest[i:]
 		}
 	}
-	if shown == n.text {
+	if shown == n.Text {
 		return n
 	}
 	h.found = HiddenFromAll
-	return &node{kind: stringKind, text: shown}
-}
-
-// mapped returns a mapping or list with its values replaced. The tree itself stays, because aliases share its nodes.
-func (n *node) mapped(fn func(name string, value *node) *node) *node {
-	out := *n
-	out.items, out.fields = make([]*node, len(n.items)), make([]field, len(n.fields))
-	for i, item := range n.items {
-		out.items[i] = fn("", item)
-	}
-	for i, f := range n.fields {
-		f.value = fn(f.key, f.value)
-		out.fields[i] = f
-	}
-	return &out
-}
-
-// jsonNumber matches the numbers that JSON writes as they are.
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-
-// stored returns the tree as free does, but with the numbers as they are written, so that what is shown of stored JSON has the same ones.
-func (n *node) stored() any {
-	switch {
-	case n.kind == listKind:
-		out := make([]any, len(n.items))
-		for i, item := range n.items {
-			out[i] = item.stored()
-		}
-		return out
-	case n.kind == mapKind:
-		out := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
-			out[f.key] = f.value.stored()
-		}
-		return out
-	case (n.kind == intKind || n.kind == floatKind) && jsonNumber.MatchString(n.text):
-		return json.Number(n.text)
-	}
-	return n.free()
+	return &document.Node{Kind: document.StringKind, Text: shown}
 }
 
 // shownJSON returns stored JSON as a reader sees it, and what it has.
 func shownJSON(src []byte, own bool, of ...*section) ([]byte, Secrecy, error) {
-	root, problems := parseJSON("", src, storedLimits())
+	root, problems := document.ParseJSON("", src, document.StoredLimits())
 	if len(problems) > 0 {
-		return nil, NothingHidden, fmt.Errorf("a stored configuration: %w", asError(problems))
+		return nil, NothingHidden, fmt.Errorf("a stored configuration: %w", document.AsError(problems))
 	}
 	h := hider{own: own}
-	shown, err := json.Marshal(h.section(root, of...).stored())
+	shown, err := json.Marshal(h.section(root, of...).Stored())
 	return shown, h.found, err
 }
 
@@ -247,12 +210,12 @@ func (c CommandConfig) Shown(own bool) ([]byte, error) {
 // without comments and everything else that a text can have beside its fields. It returns false for a text that this release cannot read,
 // and for one that is far longer without aliases: lists have many texts.
 func ShownText(text string) (string, bool) {
-	root, problems := parseDocument("", []byte(text), userLimits())
-	if len(problems) > 0 || root.kind != mapKind || root.size > len(text) || root.bytes > len(text) {
+	root, problems := document.Parse("", []byte(text), document.UserLimits())
+	if len(problems) > 0 || root.Kind != document.MapKind || root.Size > len(text) || root.Bytes > len(text) {
 		return "", false
 	}
 	h := hider{}
-	shown := emit(h.section(root, experimentSection()))
+	shown := document.Emit(h.section(root, experimentSection()))
 	if len(shown) > 4*len(text)+4096 {
 		return "", false
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Resources is what the trials of an experiment need, and their settings for the queue.
@@ -50,18 +52,18 @@ func (k *checker) memory(at string, bytes int64) {
 // of 1024, as in container runtimes.
 type ByteSize int64
 
-func (s *ByteSize) decode(d *decoder, n *node, path string) {
-	if _, ok := n.whole(); ok {
+func (s *ByteSize) decode(d *decoder, n *document.Node, path string) {
+	if _, ok := n.Whole(); ok {
 		d.into(n, path, (*int64)(s))
 		return
 	}
-	if n.kind != stringKind {
+	if n.Kind != document.StringKind {
 		d.expected(n, path, "a size such as 4GiB, or a number of bytes", "")
 		return
 	}
-	size, ok := parseByteSize(n.text)
+	size, ok := parseByteSize(n.Text)
 	if !ok {
-		d.problem(n, path, fmt.Sprintf("expected a size such as 4GiB, or a number of bytes, found %q", clip(n.text)), "")
+		d.problem(n, path, fmt.Sprintf("expected a size such as 4GiB, or a number of bytes, found %q", document.Clip(n.Text)), "")
 		return
 	}
 	*s = ByteSize(size)

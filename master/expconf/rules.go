@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // rule checks the value of a field. The tag check has one rule or more, separated by
@@ -115,9 +117,9 @@ func readEach(clause string) rule {
 	return func(k *checker, at string, v reflect.Value) {
 		for i, entry := range v.Seq2() {
 			if v.Kind() == reflect.Map {
-				r(k, join(at, i.String()), entry)
+				r(k, document.Join(at, i.String()), entry)
 			} else {
-				r(k, index(at, int(i.Int())), entry)
+				r(k, document.Index(at, int(i.Int())), entry)
 			}
 		}
 	}
@@ -170,7 +172,7 @@ func (k *checker) value(at string, v reflect.Value) {
 	case reflect.Slice:
 		if entry(v.Type()).Kind() == reflect.Struct {
 			for i := range v.Len() {
-				k.value(index(at, i), v.Index(i))
+				k.value(document.Index(at, i), v.Index(i))
 			}
 		}
 	case reflect.Struct:
@@ -190,7 +192,7 @@ func (k *checker) field(at string, f *tagged, v reflect.Value) {
 	if len(f.rules) == 0 && !f.own && !f.part.checks {
 		return
 	}
-	at = join(at, f.name)
+	at = document.Join(at, f.name)
 	for _, r := range f.rules {
 		r(k, at, v)
 	}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Secret mounts one key of a secret, which operators keep in Vault under a name, as an
@@ -58,10 +60,10 @@ func (l Secrets) check(k *checker, at string) {
 	k.atMost(at, len(l), maxSecrets, "secrets")
 	variables, files := map[string]bool{}, map[string]bool{}
 	for i, s := range l {
-		here := index(at, i)
+		here := document.Index(at, i)
 		for _, part := range []struct{ field, value string }{{"name", s.Name}, {"key", s.Key}} {
 			if !isName(part.value) {
-				k.fail(here+"."+part.field, fmt.Sprintf("expected letters, digits, dots, dashes and underscores, up to 128, found %q", clip(part.value)), "")
+				k.fail(here+"."+part.field, fmt.Sprintf("expected letters, digits, dots, dashes and underscores, up to 128, found %q", document.Clip(part.value)), "")
 			}
 		}
 		if s.Env == "" && s.File == "" {
@@ -81,7 +83,7 @@ func (l Secrets) check(k *checker, at string) {
 		}
 		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 			if files[dir] {
-				k.fail(at, fmt.Sprintf("%s cannot be a file and a folder, for %s", clip(dir), clip(file)), "")
+				k.fail(at, fmt.Sprintf("%s cannot be a file and a folder, for %s", document.Clip(dir), document.Clip(file)), "")
 			}
 		}
 	}
@@ -90,7 +92,7 @@ func (l Secrets) check(k *checker, at string) {
 func (s Secret) checkVariable(k *checker, at string, twice bool) {
 	switch {
 	case len(s.Env) > maxName || !secretEnv.MatchString(s.Env):
-		k.fail(at, fmt.Sprintf("expected the name of a variable of letters, digits and _, up to 128, found %q", clip(s.Env)), "")
+		k.fail(at, fmt.Sprintf("expected the name of a variable of letters, digits and _, up to 128, found %q", document.Clip(s.Env)), "")
 	case strings.HasPrefix(s.Env, "DET_"):
 		k.fail(at, fmt.Sprintf("%s: names that begin with DET_ are Detent's own", s.Env), "")
 	case twice:
@@ -103,10 +105,10 @@ func (s Secret) checkFile(k *checker, at string, twice bool) (below bool) {
 	switch {
 	case len(s.File) > 255 || path.IsAbs(s.File) || path.Clean(s.File) != s.File || s.File == "." || s.File == ".." || strings.HasPrefix(s.File, "../") ||
 		strings.ContainsFunc(s.File, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		k.fail(at, fmt.Sprintf("expected a relative path such as netrc or aws/credentials, up to 255 bytes, found %q", clip(s.File)), "programs find it below DET_SECRETS_DIR")
+		k.fail(at, fmt.Sprintf("expected a relative path such as netrc or aws/credentials, up to 255 bytes, found %q", document.Clip(s.File)), "programs find it below DET_SECRETS_DIR")
 		return false
 	case twice:
-		k.fail(at, clip(s.File)+" is listed twice", "")
+		k.fail(at, document.Clip(s.File)+" is listed twice", "")
 	}
 	return true
 }
@@ -116,7 +118,7 @@ func (e *Environment) check(k *checker, at string) {
 	for i, s := range e.Secrets {
 		for _, list := range [][]string{e.EnvironmentVariables.CPU, e.EnvironmentVariables.CUDA, e.EnvironmentVariables.ROCM} {
 			if s.Env != "" && hasVariable(list, s.Env) {
-				k.fail(index(join(at, "secrets"), i)+".env", s.Env+" is set in environment_variables too", "")
+				k.fail(document.Index(document.Join(at, "secrets"), i)+".env", s.Env+" is set in environment_variables too", "")
 				break
 			}
 		}

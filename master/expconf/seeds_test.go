@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/cockroachdb/datadriven"
 )
 
@@ -107,7 +109,7 @@ func checked(name string, src []byte) string {
 	return "ok"
 }
 
-func describeConfig(t *testing.T, d *datadriven.TestData, raw Raw, warnings Warnings) string {
+func describeConfig(t *testing.T, d *datadriven.TestData, raw Raw, warnings document.Warnings) string {
 	t.Helper()
 	c, err := Complete(raw, cluster())
 	if err != nil {

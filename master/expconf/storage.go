@@ -6,6 +6,8 @@ import (
 	"path"
 	"reflect"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // Types of checkpoint storage. HDFS can be parsed but not used.
@@ -143,7 +145,7 @@ func (s CheckpointStorage) check(k *checker, at string) {
 			k.fail(at+".access_key", "access_key and secret_key must be given together, or neither", "")
 		}
 		if u := first("", s.EndpointURL); s.EndpointURL != nil && !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
-			k.fail(at+".endpoint_url", fmt.Sprintf("must begin with http:// or https://, found %q", clip(u)), "")
+			k.fail(at+".endpoint_url", fmt.Sprintf("must begin with http:// or https://, found %q", document.Clip(u)), "")
 		}
 	case GCS:
 		k.required(at+".bucket", s.Bucket, "by the type gcs")
@@ -169,7 +171,7 @@ func (s CheckpointStorage) checkSharedFS(k *checker, at string) {
 	}
 	host := path.Clean(s.HostPath)
 	if inside != host && !strings.HasPrefix(inside, strings.TrimSuffix(host, "/")+"/") {
-		k.fail(at+".storage_path", fmt.Sprintf("must lie inside host_path %s, found %q", clip(host), clip(storagePath)),
+		k.fail(at+".storage_path", fmt.Sprintf("must lie inside host_path %s, found %q", document.Clip(host), document.Clip(storagePath)),
 			"use a relative path")
 	}
 }

@@ -3,6 +3,8 @@ package expconf
 import (
 	"reflect"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -33,7 +35,7 @@ func placesOf(name string, root reflect.Type) []string {
 			return
 		}
 		for _, f := range sectionOf(t).fields {
-			at := join(path, f.name)
+			at := document.Join(path, f.name)
 			if f.name == name && path != "" {
 				places = append(places, at)
 			}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/expconf"
 )
 
@@ -41,7 +43,7 @@ func TestPlacesOfSyntaxErrors(t *testing.T) {
 		"name: a\nentrypoint: @x\n":                          "2:13",
 	} {
 		_, _, err := expconf.Parse("f", []byte(text))
-		var problems expconf.Errors
+		var problems document.Errors
 		_ = errors.As(err, &problems)
 		if len(problems) == 0 || fmt.Sprintf("%d:%d", problems[0].Line, problems[0].Column) != want {
 			t.Errorf("%q: %v; want it at %s", text, err, want)

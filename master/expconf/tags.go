@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // A section of a configuration is a struct type. The tags of a field have
@@ -129,7 +131,7 @@ func standard(text string, t reflect.Type) reflect.Value {
 	n, err := parseValue(text)
 	if err == nil {
 		d.value(n, "default", v)
-		err = asError(d.problems)
+		err = document.AsError(d.problems)
 	}
 	if err != nil {
 		panic(err)

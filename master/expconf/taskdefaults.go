@@ -1,6 +1,10 @@
 package expconf
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/detent-ml/detent/master/document"
+)
 
 // TaskContainerDefaults is a section of the master's configuration and of each resource pool.
 // Its values are defaults for tasks.
@@ -31,21 +35,21 @@ type TaskContainerDefaults struct {
 }
 
 // ParseTaskContainerDefaults parses the section alone, in YAML or JSON.
-func ParseTaskContainerDefaults(name string, src []byte) (TaskContainerDefaults, Warnings, error) {
+func ParseTaskContainerDefaults(name string, src []byte) (TaskContainerDefaults, document.Warnings, error) {
 	var t TaskContainerDefaults
-	validate := func(at *positions) error {
+	validate := func(at *document.Positions) error {
 		k := &checker{pos: at}
 		t.check(k)
-		return asError(k.problems)
+		return document.AsError(k.problems)
 	}
-	d, err := parseInto(name, src, userLimits(), &t, validate)
+	d, err := parseInto(name, src, document.UserLimits(), &t, validate)
 	if err != nil {
 		return TaskContainerDefaults{}, nil, err
 	}
 	if err := validate(d.positions()); err != nil {
 		return TaskContainerDefaults{}, nil, err
 	}
-	return t, sorted(d.warnings), nil
+	return t, document.Sorted(d.warnings), nil
 }
 
 func (t TaskContainerDefaults) check(k *checker) {

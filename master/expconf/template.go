@@ -3,6 +3,8 @@ package expconf
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // A Template is a configuration that is merged under those of experiments, or of notebooks,
@@ -17,26 +19,26 @@ type Template struct {
 // see. The document must be valid for an experiment or for another kind of task; if it is valid
 // for neither, the error has the problems of the kind with fewer problems.
 func ParseTemplate(name string, src []byte) (Template, error) {
-	root, problems := parseDocument(name, src, userLimits())
+	root, problems := document.Parse(name, src, document.UserLimits())
 	if len(problems) > 0 {
-		return Template{}, asError(problems)
+		return Template{}, document.AsError(problems)
 	}
 	t := Template{Source: string(src)}
 	switch {
-	case root.kind == nullKind:
-		root = &node{kind: mapKind, line: root.line, column: root.column}
-	case root.kind != mapKind:
-		return t, asError([]Problem{{File: name, Line: root.line, Column: root.column, Message: "expected a mapping, found " + root.describe()}})
+	case root.Kind == document.NullKind:
+		root = &document.Node{Kind: document.MapKind, Line: root.Line, Column: root.Column}
+	case root.Kind != document.MapKind:
+		return t, document.AsError([]document.Problem{{File: name, Line: root.Line, Column: root.Column, Message: "expected a mapping, found " + root.Describe()}})
 	case json.Valid(src):
-		t.Source = string(emit(root))
-		if root, problems = parseDocument(name, []byte(t.Source), storedLimits()); len(problems) > 0 {
-			return t, asError(problems)
+		t.Source = string(document.Emit(root))
+		if root, problems = document.Parse(name, []byte(t.Source), document.StoredLimits()); len(problems) > 0 {
+			return t, document.AsError(problems)
 		}
 	}
 	if wrong := fewest(decodeAs[Raw](name, root), decodeAs[RawCommand](name, root)); len(wrong) > 0 {
-		return t, asError(wrong)
+		return t, document.AsError(wrong)
 	}
-	config, err := json.Marshal(root.free())
+	config, err := json.Marshal(root.Free())
 	if err != nil {
 		return t, fmt.Errorf("%s: %w", name, err)
 	}
@@ -45,7 +47,7 @@ func ParseTemplate(name string, src []byte) (Template, error) {
 }
 
 // decodeAs lists the problems of a document as a configuration of type T.
-func decodeAs[T any](name string, root *node) []Problem {
+func decodeAs[T any](name string, root *document.Node) []document.Problem {
 	var target T
 	d := newDecoder(name, &target)
 	d.into(root, "", &target)
@@ -53,7 +55,7 @@ func decodeAs[T any](name string, root *node) []Problem {
 }
 
 // fewest returns the shorter list, or the first if they have the same length.
-func fewest(a, b []Problem) []Problem {
+func fewest(a, b []document.Problem) []document.Problem {
 	if len(b) < len(a) {
 		return b
 	}
@@ -64,12 +66,12 @@ func fewest(a, b []Problem) []Problem {
 // removes comments, because these can contain secrets too. Variables stay: templates are for
 // sharing them.
 func (t Template) Redacted() (Template, error) {
-	root, problems := parseJSON("", t.Config, storedLimits())
+	root, problems := document.ParseJSON("", t.Config, document.StoredLimits())
 	if len(problems) > 0 {
-		return Template{}, asError(problems)
+		return Template{}, document.AsError(problems)
 	}
 	h := hider{own: true}
 	shown := h.section(root, experimentSection(), commandSection())
-	config, err := json.Marshal(shown.stored())
-	return Template{Source: string(emit(shown)), Config: config}, err
+	config, err := json.Marshal(shown.Stored())
+	return Template{Source: string(document.Emit(shown)), Config: config}, err
 }

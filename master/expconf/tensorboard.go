@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
 // ShownExperiment is an experiment that a TensorBoard shows: all its trials, or some.
@@ -129,7 +131,7 @@ func RefusedShown(shown []ShownExperiment, can Capabilities) error {
 		}
 		for _, b := range m.mounts {
 			if why := can.closed(b); why != "" {
-				return fmt.Errorf("the event files of experiment %d are in %s of its nodes: %s", e.ID, clip(b.HostPath), why)
+				return fmt.Errorf("the event files of experiment %d are in %s of its nodes: %s", e.ID, document.Clip(b.HostPath), why)
 			}
 		}
 	}
@@ -145,7 +147,7 @@ func (can Capabilities) closed(b BindMount) string {
 	case l == nil || path.Clean(b.HostPath) == path.Clean(l.Operators.Storage):
 		return ""
 	case l.reserved(b.ContainerPath) != "":
-		return fmt.Sprintf("a mount at %s would hide %s, which the task needs", clip(b.ContainerPath), l.reserved(b.ContainerPath))
+		return fmt.Sprintf("a mount at %s would hide %s, which the task needs", document.Clip(b.ContainerPath), l.reserved(b.ContainerPath))
 	case slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool { return path.Clean(o.HostPath) == path.Clean(b.HostPath) }):
 		return ""
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -80,50 +82,50 @@ func membersOf[T any]() []string { return sectionOf(reflect.TypeFor[T]()).union.
 // admitted returns the fields of n that are decoded into the struct v. It reports known fields
 // that do not belong to the member that n names. If n names no member, only common fields are
 // allowed, because a document that is merged later may name another member.
-func (s *section) admitted(d *decoder, n *node, path string) []field {
+func (s *section) admitted(d *decoder, n *document.Node, path string) []document.Field {
 	u := s.union
 	if u == nil {
-		return n.fields
+		return n.Fields
 	}
-	switch key := n.get(u.key); {
-	case key == nil || key.kind == nullKind:
+	switch key := n.Get(u.key); {
+	case key == nil || key.Kind == document.NullKind:
 		return s.onlyCommon(d, n, path)
-	case key.kind != stringKind:
-		return n.fields
-	case !u.knows(key.text):
+	case key.Kind != document.StringKind:
+		return n.Fields
+	case !u.knows(key.Text):
 		hint := "one of " + strings.Join(u.members, ", ")
-		if near := spelling.Nearest(key.text, u.members); near != "" {
+		if near := spelling.Nearest(key.Text, u.members); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		d.problem(key, join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, clip(key.text)), hint)
-		return n.fields
+		d.problem(key, document.Join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, document.Clip(key.Text)), hint)
+		return n.Fields
 	default:
-		return s.onlyOf(key.text, d, n, path)
+		return s.onlyOf(key.Text, d, n, path)
 	}
 }
 
 // onlyOf returns the fields of n that a member has.
-func (s *section) onlyOf(member string, d *decoder, n *node, path string) []field {
-	var kept []field
-	for _, f := range n.fields {
-		i, known := s.byName[f.key]
+func (s *section) onlyOf(member string, d *decoder, n *document.Node, path string) []document.Field {
+	var kept []document.Field
+	for _, f := range n.Fields {
+		i, known := s.byName[f.Key]
 		if !known {
-			d.misfit(f, path, "unknown field", suggest(f.key, s.namesOf(member), d.root))
+			d.misfit(f, path, "unknown field", suggest(f.Key, s.namesOf(member), d.root))
 		} else if _, ok := s.fields[i].belongs(member); ok {
 			kept = append(kept, f)
 		} else {
-			d.misfit(f, path, fmt.Sprintf("%s is not a field of the %s %s", f.key, member, s.union.noun), s.owners(i))
+			d.misfit(f, path, fmt.Sprintf("%s is not a field of the %s %s", f.Key, member, s.union.noun), s.owners(i))
 		}
 	}
 	return kept
 }
 
 // onlyCommon returns the fields of n that all members have, or none of the members.
-func (s *section) onlyCommon(d *decoder, n *node, path string) []field {
-	var kept []field
-	for _, f := range n.fields {
-		if i, known := s.byName[f.key]; known && len(s.fields[i].of) > 0 {
-			d.misfit(f, path, fmt.Sprintf("requires %s, which selects the %s", join(path, s.union.key), s.union.noun), s.owners(i))
+func (s *section) onlyCommon(d *decoder, n *document.Node, path string) []document.Field {
+	var kept []document.Field
+	for _, f := range n.Fields {
+		if i, known := s.byName[f.Key]; known && len(s.fields[i].of) > 0 {
+			d.misfit(f, path, fmt.Sprintf("requires %s, which selects the %s", document.Join(path, s.union.key), s.union.noun), s.owners(i))
 		} else {
 			kept = append(kept, f)
 		}
@@ -132,8 +134,8 @@ func (s *section) onlyCommon(d *decoder, n *node, path string) []field {
 }
 
 // misfit reports a problem at the key of a field.
-func (d *decoder) misfit(f field, path, message, hint string) {
-	d.problem(&node{line: f.line, column: f.column}, join(path, f.key), message, hint)
+func (d *decoder) misfit(f document.Field, path, message, hint string) {
+	d.problem(&document.Node{Line: f.Line, Column: f.Column}, document.Join(path, f.Key), message, hint)
 }
 
 // namesOf lists the names of the fields that a member has.

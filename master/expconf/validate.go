@@ -8,19 +8,21 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
 // checker collects the problems of a configuration and finds their positions in its documents.
 type checker struct {
-	pos      *positions
-	problems []Problem
+	pos      *document.Positions
+	problems []document.Problem
 }
 
 func (k *checker) fail(path, message, hint string) {
-	at := k.pos.find(path)
-	k.problems = append(k.problems, Problem{
+	at := k.pos.Find(path)
+	k.problems = append(k.problems, document.Problem{
 		File: at.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint})
 }
 
@@ -32,7 +34,7 @@ func (c Config) Validate() error {
 	c.checkIdentity(k)
 	c.checkSpace(k)
 	k.stored(&c)
-	return asError(k.problems)
+	return document.AsError(k.problems)
 }
 
 // ValidateSearch reports what prevents the search from running; the rest of the configuration
@@ -41,7 +43,7 @@ func (c Config) ValidateSearch() error {
 	k := &checker{pos: c.pos}
 	k.section("searcher", &c.Searcher)
 	c.checkSpace(k)
-	return asError(k.problems)
+	return document.AsError(k.problems)
 }
 
 // checkSpace checks the hyperparameters, for which some searchers have rules.
@@ -63,7 +65,7 @@ func (c Config) checkIdentity(k *checker) {
 	if at, p := names.LabelProblem(c.Labels); p != "" && at < 0 {
 		k.fail("labels", p, "")
 	} else if p != "" {
-		k.fail(index("labels", at), p, "")
+		k.fail(document.Index("labels", at), p, "")
 	}
 	switch {
 	case c.Workspace == "" && c.Project != "":
@@ -131,7 +133,7 @@ func (k *checker) oneOf(path, value string, allowed ...string) {
 	if near := spelling.Nearest(value, allowed); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	k.fail(path, fmt.Sprintf("cannot be %q", clip(value)), hint)
+	k.fail(path, fmt.Sprintf("cannot be %q", document.Clip(value)), hint)
 }
 
 func (k *checker) fraction(path string, value *float64, high float64) {
@@ -148,7 +150,7 @@ func (k *checker) absolute(at, value string) {
 	case value == "":
 		k.fail(at, "is required", "")
 	case !path.IsAbs(value):
-		k.fail(at, fmt.Sprintf("must be an absolute path, found %q", clip(value)), "")
+		k.fail(at, fmt.Sprintf("must be an absolute path, found %q", document.Clip(value)), "")
 	case len(value) > 4096:
 		k.fail(at, "is longer than 4096 characters", "")
 	}
@@ -157,7 +159,7 @@ func (k *checker) absolute(at, value string) {
 func (k *checker) prefix(at, value string) {
 	k.line(at, value, 4096)
 	if slices.Contains(strings.Split(value, "/"), "..") {
-		k.fail(at, fmt.Sprintf("must not contain .., found %q", clip(value)), "")
+		k.fail(at, fmt.Sprintf("must not contain .., found %q", document.Clip(value)), "")
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -134,7 +136,7 @@ const maxGrowth = 1_000
 
 // WrongConfig returns the error with the problems of a configuration.
 func WrongConfig(err error) error {
-	var list expconf.Errors
+	var list document.Errors
 	if !errors.As(err, &list) {
 		return fault.New(fault.Invalid, "the configuration cannot be used: %w", err)
 	}

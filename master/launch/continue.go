@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -212,7 +214,7 @@ func alike(a, b expconf.Config) (bool, error) {
 }
 
 // checkedOverride parses the changes of a request.
-func checkedOverride(override string) (expconf.Raw, expconf.Warnings, error) {
+func checkedOverride(override string) (expconf.Raw, document.Warnings, error) {
 	if override == "" {
 		return expconf.Raw{}, nil, nil
 	}
@@ -233,7 +235,7 @@ func checkedOverride(override string) (expconf.Raw, expconf.Warnings, error) {
 
 // parseOverride parses the changes. A change of a single trial's length need not repeat the
 // searcher's name.
-func parseOverride(text string) (expconf.Raw, expconf.Warnings, error) {
+func parseOverride(text string) (expconf.Raw, document.Warnings, error) {
 	raw, warnings, err := expconf.Parse("override config", []byte(text))
 	if err == nil {
 		return raw, warnings, nil

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/expconf"
@@ -195,7 +197,7 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 
 // complete applies the policies of the workspace to a document, sets the defaults, and checks the
 // result against the cluster.
-func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings expconf.Warnings, ws store.Workspace, settings store.WorkspaceSettings) error {
+func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings document.Warnings, ws store.Workspace, settings store.WorkspaceSettings) error {
 	rules, err := experimentRules(ctx, l.db, ws)
 	if err != nil {
 		return err
@@ -241,7 +243,7 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 }
 
 // admit checks a complete configuration, and fills in the experiment from it.
-func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
+func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Config, of *pool.Pool, warnings document.Warnings) error {
 	if cfg.Unmanaged {
 		return l.cluster.runsElsewhere(e, cfg, of, warnings)
 	}
@@ -260,7 +262,7 @@ func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Conf
 // runsElsewhere completes an experiment whose programs run its trials and store its
 // checkpoints themselves; the master schedules no part of it. Like every experiment it has its own
 // prefix of a bucket, because the master and TensorBoards read there with the cluster's keys.
-func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
+func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool, warnings document.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name
 	if err := cfg.Validate(); err != nil {
 		return WrongConfig(err)
@@ -277,7 +279,7 @@ func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool
 }
 
 // accept checks a complete configuration, by itself and against what the pool can do.
-func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
+func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warnings document.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name
 	can := c.Site.CapabilitiesIn(of)
 	pod, err := cfg.Translate(can)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/detent-ml/detent/master/document"
+
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -29,7 +31,7 @@ func usedTemplate(ctx context.Context, db templates, who auth.Who, field, name s
 }
 
 // overTemplate lays an experiment's document over the template's.
-func overTemplate(raw expconf.Raw, warnings expconf.Warnings, t store.UsedTemplate) (expconf.Raw, expconf.Warnings, error) {
+func overTemplate(raw expconf.Raw, warnings document.Warnings, t store.UsedTemplate) (expconf.Raw, document.Warnings, error) {
 	if t.Name == "" {
 		return raw, warnings, nil
 	}
@@ -42,7 +44,7 @@ func overTemplate(raw expconf.Raw, warnings expconf.Warnings, t store.UsedTempla
 
 // commandOverTemplate does the same for a task of another kind. Slots and pool of a command, notebook or shell come from its own configuration alone, as in
 // Determined: a template with the slots of a training must not make every notebook as large.
-func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings expconf.Warnings, t store.Template) (expconf.RawCommand, expconf.Warnings, error) {
+func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings document.Warnings, t store.Template) (expconf.RawCommand, document.Warnings, error) {
 	if t.Name == "" {
 		return raw, warnings, nil
 	}
@@ -55,7 +57,7 @@ func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings expconf.Warni
 			break
 		}
 		if expconf.Unset(&under.Resources, field) {
-			more = append(more, expconf.Problem{File: TemplateNamed(t.Name), Path: "resources." + field,
+			more = append(more, document.Problem{File: TemplateNamed(t.Name), Path: "resources." + field,
 				Message: "has no effect on a " + of.Noun, Hint: "set it in the task's own configuration"})
 		}
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 func TestLogsExactlyOnce(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	send := func(shipper string, first int64, list []logs.Line, next int64) {
 		t.Helper()
 		got, err := s.Append(t.Context(), logs.Batch{TaskID: task, Shipper: shipper, First: first, Lines: list})
@@ -38,13 +39,13 @@ func TestLogsExactlyOnce(t *testing.T) {
 	if got, want := texts(readLogs(t, s, task, logs.Filter{})), "line 0,line 1,line 2,line 3,line 4,line 9,line 40"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	other := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	other := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	// Another task's shipper of the same name is another shipper.
 	if next, err := s.Append(t.Context(), logs.Batch{TaskID: other, Shipper: "a", First: 5, Lines: lines(5, 1), Done: true}); err != nil || next != 6 {
 		t.Errorf("another task's shipper: %d, %v", next, err)
 	}
 	send("a", 10, lines(10, 1), 11)
-	if done := w.text(`SELECT string_agg(next || ' ' || done, ', ' ORDER BY next) FROM log_shippers WHERE shipper = 'a'`); done != "6 true, 11 false" {
+	if done := w.Text(`SELECT string_agg(next || ' ' || done, ', ' ORDER BY next) FROM log_shippers WHERE shipper = 'a'`); done != "6 true, 11 false" {
 		t.Errorf("shippers: %s", done)
 	}
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: "none", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) {
@@ -56,9 +57,9 @@ func TestLogsExactlyOnce(t *testing.T) {
 // stored once, in the order of its shipper, and line numbers must have no gap.
 func TestLogsConcurrently(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	tasks := []string{w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(exp, 1, 1))}
-	masters := []*logs.Store{logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.open(4), w.bus, logs.Settings{Days: logs.Forever})}
+	exp := w.Experiment(rowtest.LossSearcher)
+	tasks := []string{w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))}
+	masters := []*logs.Store{logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.open(4), w.Bus, logs.Settings{Days: logs.Forever})}
 	const shippers, total = 6, 400
 	ctx, stop := context.WithCancel(t.Context())
 	var followers sync.WaitGroup
@@ -131,9 +132,9 @@ func TestLogsConcurrently(t *testing.T) {
 
 func TestLogFilters(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	task := w.taskOf(trial)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	task := w.TaskOf(trial)
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	write := func(o logs.Origin, list ...logs.Line) {
 		t.Helper()
 		if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Origin: o, Lines: list}); err != nil {
@@ -179,7 +180,7 @@ func TestLogFilters(t *testing.T) {
 	if got := readLogs(t, s, "nothing", logs.Filter{}); got != nil {
 		t.Errorf("no task: %v", got)
 	}
-	f, err := logs.ReadFields(t.Context(), w.db.DB, task, nil)
+	f, err := logs.ReadFields(t.Context(), w.DB.DB, task, nil)
 	want := logs.Fields{AllocationIDs: []string{"a.1", "a.2"}, AgentIDs: []string{"node-1", "node-2"}, ContainerIDs: []string{"c1", "c2", "c3"},
 		Sources: []string{"harness", "task"}, Stdtypes: []string{"stderr", "stdout"}, RankIDs: []int{0, 1}}
 	if err != nil || fmt.Sprint(f) != fmt.Sprint(want) {
@@ -189,8 +190,8 @@ func TestLogFilters(t *testing.T) {
 
 func TestLogsBothWays(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	const total = 3500 // several chunks a batch, and more chunks than a page
 	for first := 0; first < total; first += 70 {
 		if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(first, 70)}); err != nil {
@@ -232,23 +233,23 @@ func TestLogsBothWays(t *testing.T) {
 
 func TestLogsEnd(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	task, id := w.taskOf(trial), w.attempt(trial, 1, 1)
-	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil {
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	task, id := w.TaskOf(trial), w.Attempt(trial, 1, 1)
+	if _, err := w.DB.Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	check := func(what string, want bool) {
 		t.Helper()
-		if ended, err := logs.Ended(t.Context(), w.db.DB, task, nil); err != nil || ended != want {
+		if ended, err := logs.Ended(t.Context(), w.DB.DB, task, nil); err != nil || ended != want {
 			t.Errorf("%s: ended %v, want %v: %v", what, ended, want, err)
 		}
 	}
 	check("running", false)
-	w.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() WHERE id = $1`, id)
-	w.exec(`UPDATE tasks SET ended_at = now() WHERE id = $1`, task)
+	w.Exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() WHERE id = $1`, id)
+	w.Exec(`UPDATE tasks SET ended_at = now() WHERE id = $1`, task)
 	check("ended, logs to come", false)
-	origin, err := logs.MemberOrigin(t.Context(), w.db.DB, id, 0)
+	origin, err := logs.MemberOrigin(t.Context(), w.DB.DB, id, 0)
 	if err != nil || origin != (logs.Origin{id, "node-0", "nomad-" + id}) {
 		t.Errorf("origin: %v %v", origin, err)
 	}
@@ -256,18 +257,18 @@ func TestLogsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("all are in", true)
-	w.exec(`UPDATE members SET logs_done = false WHERE allocation_id = $1`, id)
+	w.Exec(`UPDATE members SET logs_done = false WHERE allocation_id = $1`, id)
 	check("not all are in", false)
-	w.exec(`UPDATE allocations SET ended_at = now() - interval '1 hour' WHERE id = $1`, id)
+	w.Exec(`UPDATE allocations SET ended_at = now() - interval '1 hour' WHERE id = $1`, id)
 	check("given up", true)
 }
 
 // TestManyShippers: a task has a limited number of shippers.
 func TestManyShippers(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	w.exec(`INSERT INTO log_shippers (shipper, task_id, next) SELECT 's' || i, $1, 0 FROM generate_series(1, $2::int) i`, task, logs.MaxShippers)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	w.Exec(`INSERT INTO log_shippers (shipper, task_id, next) SELECT 's' || i, $1, 0 FROM generate_series(1, $2::int) i`, task, logs.MaxShippers)
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Shipper: "new", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "shippers") {
 		t.Error(err)
 	}

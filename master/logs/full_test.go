@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestFullLog: a log that takes as much as one may gets a line that says so, and no further ones; other logs go on.
 func TestFullLog(t *testing.T) {
 	w := newWorld(t)
-	experiment := w.experiment(lossSearcher)
-	task, other := w.taskOf(w.trial(experiment, 0, 1)), w.taskOf(w.trial(experiment, 1, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever, MaxBytes: 50_000})
+	experiment := w.Experiment(rowtest.LossSearcher)
+	task, other := w.TaskOf(w.Trial(experiment, 0, 1)), w.TaskOf(w.Trial(experiment, 1, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever, MaxBytes: 50_000})
 	var next int64
 	for i := range 8 {
 		var list []logs.Line
@@ -39,7 +40,7 @@ func TestFullLog(t *testing.T) {
 	if kept%10 != 1 || kept > 71 || !strings.Contains(last.Text, "49 KiB") || !strings.Contains(last.Text, "further lines are not stored") || last.Source != "master" || last.Level != logs.WarningLevel || last.Number != int64(kept) {
 		t.Errorf("%d lines; the last one is %.200q", len(got), last.Text)
 	}
-	if n := w.int(`SELECT bytes FROM log_tasks WHERE task_id = $1`, task); n <= 50_000 || n > 50_500 {
+	if n := w.Int(`SELECT bytes FROM log_tasks WHERE task_id = $1`, task); n <= 50_000 || n > 50_500 {
 		t.Errorf("the log has %d bytes", n)
 	}
 	if n := len(readLogs(t, s, other, logs.Filter{})); n != 8 {

@@ -9,14 +9,15 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // If each line has another source, all lines are stored, filters offer a limited number of
 // sources, and each offered source finds lines.
 func TestLinesOfManyKinds(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	send := func(s *logs.Store, from, n int) {
 		t.Helper()
 		list := lines(from, n)
@@ -28,25 +29,25 @@ func TestLinesOfManyKinds(t *testing.T) {
 		}
 	}
 	send(s, 0, 5000)
-	if n := w.int(`SELECT count(*) FROM log_kinds`); n != logs.MaxKindsPerBatch+1 {
+	if n := w.Int(`SELECT count(*) FROM log_kinds`); n != logs.MaxKindsPerBatch+1 {
 		t.Errorf("%d kinds of one batch, want %d", n, logs.MaxKindsPerBatch+1)
 	}
-	if n := w.int(`SELECT count(DISTINCT xmin::text) FROM log_kinds`); n != 1 {
+	if n := w.Int(`SELECT count(DISTINCT xmin::text) FROM log_kinds`); n != 1 {
 		t.Errorf("%d statements inserted them", n)
 	}
 	if got := readLogs(t, s, task, logs.Filter{Sources: []string{logs.OtherLabel}}); len(got) != 5000-logs.MaxKindsPerBatch || got[0].Number != logs.MaxKindsPerBatch+1 {
 		t.Errorf("%d lines under %q", len(got), logs.OtherLabel)
 	}
 	for i := range 8 { // another master reads the stored kinds first
-		send(logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), 10_000+100*i, 60)
+		send(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), 10_000+100*i, 60)
 		send(s, 20_000+100*i, 60)
 	}
-	if n := w.int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*logs.MaxLabelsPerTask {
+	if n := w.Int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*logs.MaxLabelsPerTask {
 		t.Errorf("%d labels of a task", n)
 	}
-	send(logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
-	send(logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
-	f, err := logs.ReadFields(t.Context(), w.db.DB, task, nil)
+	send(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
+	send(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
+	f, err := logs.ReadFields(t.Context(), w.DB.DB, task, nil)
 	if err != nil || slices.Contains(f.Sources, "s030000") || !slices.Contains(f.Sources, logs.OtherLabel) {
 		t.Errorf("%d sources are offered: %v", len(f.Sources), err)
 	}
@@ -58,8 +59,8 @@ func TestLinesOfManyKinds(t *testing.T) {
 // One statement inserts the origins of a batch of any size; a task has a limited number.
 func TestLinesOfManyOrigins(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for round := range logs.MaxOriginsPerTask/logs.MaxBatches + 3 {
 		var batch []*database.Queued[*logs.Batch]
 		for i := range logs.MaxBatches {
@@ -73,11 +74,11 @@ func TestLinesOfManyOrigins(t *testing.T) {
 				t.Fatal(q.Err)
 			}
 		}
-		if n := w.int(`SELECT count(DISTINCT xmin::text) FROM log_origins`); n > round+1 {
+		if n := w.Int(`SELECT count(DISTINCT xmin::text) FROM log_origins`); n > round+1 {
 			t.Errorf("%d statements in %d batches", n, round+1)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM log_origins`); n > logs.MaxOriginsPerTask+logs.MaxBatches+1 {
+	if n := w.Int(`SELECT count(*) FROM log_origins`); n > logs.MaxOriginsPerTask+logs.MaxBatches+1 {
 		t.Errorf("%d origins of a task", n)
 	}
 	if n := len(readLogs(t, s, task, logs.Filter{ContainerIDs: []string{logs.OtherLabel}})); n < logs.MaxBatches {
@@ -88,8 +89,8 @@ func TestLinesOfManyOrigins(t *testing.T) {
 // Values that no column can hold are rejected, or made storable, before they join a batch.
 func TestLogsThatCannotBeStored(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	long := ""
 	for i := range 2000 { // different values, because PostgreSQL compresses repeated ones
 		long += fmt.Sprintf("%x", i*2654435761)
@@ -115,12 +116,12 @@ func TestLogsThatCannotBeStored(t *testing.T) {
 // The batches of a deleted task fail; the cache keeps the other tasks.
 func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	var tasks []string
 	var gone int
 	for i := range 10 {
-		exp := w.experiment(lossSearcher)
-		tasks = append(tasks, w.taskOf(w.trial(exp, 0, 1)))
+		exp := w.Experiment(rowtest.LossSearcher)
+		tasks = append(tasks, w.TaskOf(w.Trial(exp, 0, 1)))
 		if i == 4 {
 			gone = exp
 		}
@@ -129,7 +130,7 @@ func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 		}
 	}
 	before := s.Cached(tasks[0])
-	w.exec(`DELETE FROM experiments WHERE id = $1`, gone)
+	w.Exec(`DELETE FROM experiments WHERE id = $1`, gone)
 	var batch []*database.Queued[*logs.Batch]
 	for i := range 40 {
 		b := &logs.Batch{TaskID: tasks[i%10], Lines: lines(1, 1)}
@@ -145,7 +146,7 @@ func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 	if s.Cached(tasks[0]) != before || before == nil {
 		t.Error("a task beside it was forgotten")
 	}
-	if n := w.int(`SELECT count(*) FROM log_chunks`); n != 9*5 {
+	if n := w.Int(`SELECT count(*) FROM log_chunks`); n != 9*5 {
 		t.Errorf("%d chunks", n)
 	}
 }

@@ -32,7 +32,7 @@
 //
 // This room is below the rows of experiments, trials, tasks and attempts (package store), which it does not import: Deps has what the endpoints
 // ask of them. Its statements name columns of their tables. The loop in package control uses Store to write lines about attempts, and the functions of
-// rows_retention.go to delete lines; what it reads of matches is in store/live.go.
+// rows_retention.go to delete lines; what it reads of matches is in control/rows/live.go.
 package logs
 
 // Settings are those of the cluster for all logs.

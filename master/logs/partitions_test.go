@@ -7,36 +7,37 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // partitionsOf names the tables with the lines of a task.
 func (w *world) partitionsOf(task string) string {
-	return w.text(`SELECT coalesce(string_agg(DISTINCT tableoid::regclass::text, ',' ORDER BY tableoid::regclass::text), '') FROM log_chunks
+	return w.Text(`SELECT coalesce(string_agg(DISTINCT tableoid::regclass::text, ',' ORDER BY tableoid::regclass::text), '') FROM log_chunks
 		WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = $1)`, task)
 }
 
 // writeAt stores lines of a task that arrived some days ago, in the partition of that time.
 func (w *world) writeAt(s *logs.Store, task string, daysAgo int, list []logs.Line) {
-	w.t.Helper()
-	if _, err := logs.MaintainPartitions(w.t.Context(), w.db.DB, time.Now().AddDate(0, 0, -daysAgo)); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if _, err := logs.MaintainPartitions(w.T.Context(), w.DB.DB, time.Now().AddDate(0, 0, -daysAgo)); err != nil {
+		w.T.Fatal(err)
 	}
-	if _, err := s.Append(w.t.Context(), logs.Batch{TaskID: task, Lines: list}); err != nil {
-		w.t.Fatal(err)
+	if _, err := s.Append(w.T.Context(), logs.Batch{TaskID: task, Lines: list}); err != nil {
+		w.T.Fatal(err)
 	}
-	w.exec(`UPDATE log_tasks SET since = least(since, now() - make_interval(days => $2)) WHERE task_id = $1`, task, daysAgo)
-	w.exec(`UPDATE log_chunks SET arrived_at = now() - make_interval(days => $2)
+	w.Exec(`UPDATE log_tasks SET since = least(since, now() - make_interval(days => $2)) WHERE task_id = $1`, task, daysAgo)
+	w.Exec(`UPDATE log_chunks SET arrived_at = now() - make_interval(days => $2)
 		WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = $1) AND arrived_at > now() - interval '1 hour'`, task, daysAgo)
 }
 
 // maintain runs the maintenance, and checks whether a table is there afterwards.
 func (w *world) maintain(table string, want bool) {
-	w.t.Helper()
-	if _, err := logs.MaintainPartitions(w.t.Context(), w.db.DB, time.Now()); err != nil {
-		w.t.Error(err)
+	w.T.Helper()
+	if _, err := logs.MaintainPartitions(w.T.Context(), w.DB.DB, time.Now()); err != nil {
+		w.T.Error(err)
 	}
-	if there := w.int(`SELECT count(*) FROM pg_class WHERE relname = $1`, table) == 1; there != want {
-		w.t.Errorf("the table %s is there: %v, want %v", table, there, want)
+	if there := w.Int(`SELECT count(*) FROM pg_class WHERE relname = $1`, table) == 1; there != want {
+		w.T.Errorf("the table %s is there: %v, want %v", table, there, want)
 	}
 }
 
@@ -44,22 +45,22 @@ func (w *world) maintain(table string, want bool) {
 // that are kept for at least as long, but not much longer.
 func TestClassesOfLogs(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	for days, want := range map[int]int{logs.Forever: 0, 0: 7, 1: 7, 7: 7, 8: 30, 90: 90, 91: 365, 365: 365, 366: 0} {
-		w.exec(`DELETE FROM log_tasks`)
-		if _, err := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: days}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
+		w.Exec(`DELETE FROM log_tasks`)
+		if _, err := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: days}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.int(`SELECT class FROM log_tasks`); got != want {
+		if got := w.Int(`SELECT class FROM log_tasks`); got != want {
 			t.Errorf("%d days: class %d, want %d", days, got, want)
 		}
 	}
-	w.exec(`DELETE FROM log_tasks`)
-	w.exec(`UPDATE experiments SET log_retention_days = 20`)
-	if _, err := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
+	w.Exec(`DELETE FROM log_tasks`)
+	w.Exec(`UPDATE experiments SET log_retention_days = 20`)
+	if _, err := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.int(`SELECT class FROM log_tasks`); got != 30 {
+	if got := w.Int(`SELECT class FROM log_tasks`); got != 30 {
 		t.Errorf("20 days of its experiment: class %d", got)
 	}
 }
@@ -68,9 +69,9 @@ func TestClassesOfLogs(t *testing.T) {
 // and their rows with the table, without a DELETE. A table with a line that is kept stays.
 func TestLogsGoWithTheirPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: 7})
-	exp := w.experiment(lossSearcher)
-	a, b := w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(exp, 1, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	exp := w.Experiment(rowtest.LossSearcher)
+	a, b := w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))
 	for _, task := range []string{a, b} {
 		w.writeAt(s, task, 8, lines(0, 5))
 	}
@@ -80,7 +81,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 	}
 	used := func(want bool) {
 		t.Helper()
-		list, err := w.db.DiskUses(t.Context(), auth.Everywhere())
+		list, err := w.DB.DiskUses(t.Context(), auth.Everywhere())
 		if err != nil || (list[0].LogBytes > 0) != want {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -114,7 +115,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 	}
 	deleted(a, 5)
 	deleted(b, 0)
-	if n := w.int(`SELECT count(*) FROM ` + table); n != 2 {
+	if n := w.Int(`SELECT count(*) FROM ` + table); n != 2 {
 		t.Errorf("%d chunks, want both: rows are not deleted", n)
 	}
 	w.maintain(table, true) // a line of b is kept
@@ -126,7 +127,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 	deleted(a, 5)
 
 	// The task is continued: its new lines are shown, numbered on, and go again when it has ended.
-	w.exec(`UPDATE tasks SET ended_at = NULL WHERE id = $1`, a)
+	w.Exec(`UPDATE tasks SET ended_at = NULL WHERE id = $1`, a)
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: a, Lines: lines(5, 2)}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 		t.Errorf("after it was continued: %+v", got)
 	}
 	w.endedDaysAgo(a, 8)
-	if due, _, err := logs.Expired(t.Context(), w.db.DB, 7, 0); err != nil || len(due) != 1 || due[0] != a {
+	if due, _, err := logs.Expired(t.Context(), w.DB.DB, 7, 0); err != nil || len(due) != 1 || due[0] != a {
 		t.Errorf("due are %v, %v", due, err)
 	}
 	if n, _ := w.expire(7, a); n != 2 {
@@ -145,9 +146,9 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 // TestFewKeptLinesKeepNoPartition: a period after a table should have gone, its few lines that are still kept move, and it goes.
 func TestFewKeptLinesKeepNoPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: 7})
-	exp := w.experiment(lossSearcher)
-	a, long := w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(exp, 1, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	exp := w.Experiment(rowtest.LossSearcher)
+	a, long := w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))
 	for _, task := range []string{a, long} {
 		w.writeAt(s, task, 20, lines(0, 5))
 	}
@@ -166,7 +167,7 @@ func TestFewKeptLinesKeepNoPartition(t *testing.T) {
 	w.endedDaysAgo(long, 8)
 	w.expire(7, long)
 	w.maintain(rest, true)
-	if n := w.int(`SELECT count(*) FROM log_chunks`); n != 0 {
+	if n := w.Int(`SELECT count(*) FROM log_chunks`); n != 0 {
 		t.Errorf("%d chunks are left", n)
 	}
 }
@@ -174,20 +175,20 @@ func TestFewKeptLinesKeepNoPartition(t *testing.T) {
 // TestManyKeptLinesKeepTheirPartition: rows of others are deleted from a table with many lines that are kept.
 func TestManyKeptLinesKeepTheirPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: 7})
-	exp := w.experiment(lossSearcher)
-	a, long := w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(exp, 1, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	exp := w.Experiment(rowtest.LossSearcher)
+	a, long := w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))
 	for _, task := range []string{a, long} {
 		w.writeAt(s, task, 20, lines(0, 1))
 	}
-	w.exec(`INSERT INTO log_chunks (class, arrived_at, log_task, origin, first, lines, levels, earliest, latest, body)
+	w.Exec(`INSERT INTO log_chunks (class, arrived_at, log_task, origin, first, lines, levels, earliest, latest, body)
 		SELECT class, arrived_at, log_task, origin, n, 1, levels, earliest, latest, body FROM log_chunks, generate_series(2, $1::int) n`, logs.MaxMovedChunks+1)
-	w.exec(`UPDATE log_tasks SET next = $1::int + 2`, logs.MaxMovedChunks)
+	w.Exec(`UPDATE log_tasks SET next = $1::int + 2`, logs.MaxMovedChunks)
 	table := w.partitionsOf(long)
 	w.endedDaysAgo(a, 19)
 	w.expire(7, a)
 	w.maintain(table, true)
-	if n, left := w.int(`SELECT count(*) FROM `+table), w.partitionsOf(a); n != logs.MaxMovedChunks+1 || left != "" {
+	if n, left := w.Int(`SELECT count(*) FROM `+table), w.partitionsOf(a); n != logs.MaxMovedChunks+1 || left != "" {
 		t.Errorf("%d chunks are left; those whose retention has ended in %q", n, left)
 	}
 }
@@ -195,15 +196,15 @@ func TestManyKeptLinesKeepTheirPartition(t *testing.T) {
 // TestLinesWithoutAPartition: lines have a place even when no master has made a table for their time.
 func TestLinesWithoutAPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: 7})
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	for range 2 { // twice is harmless
 		w.maintain("log_chunks_7_rest", true)
 	}
-	if n := w.int(`SELECT count(*) FROM pg_class WHERE relname ~ '^log_chunks_7_2[0-9]{7}$' AND relkind = 'r'`); n != logs.PartitionsAhead+1 {
+	if n := w.Int(`SELECT count(*) FROM pg_class WHERE relname ~ '^log_chunks_7_2[0-9]{7}$' AND relkind = 'r'`); n != logs.PartitionsAhead+1 {
 		t.Errorf("%d partitions of class 7", n)
 	}
-	w.exec(`DO $$ DECLARE n text; BEGIN FOR n IN SELECT relname FROM pg_class WHERE relname ~ '^log_chunks_\d+_2\d{7}$' AND relkind = 'r'
+	w.Exec(`DO $$ DECLARE n text; BEGIN FOR n IN SELECT relname FROM pg_class WHERE relname ~ '^log_chunks_\d+_2\d{7}$' AND relkind = 'r'
 		LOOP EXECUTE 'DROP TABLE ' || n; END LOOP; END $$`)
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 5)}); err != nil {
 		t.Fatal(err)

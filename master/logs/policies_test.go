@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestMatchersAreKept: the patterns of policies are compiled once, also for lines that come from no attempt.
 func TestMatchersAreKept(t *testing.T) {
 	w := newWorld(t)
-	p := logs.NewPolicies(logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), slog.New(slog.DiscardHandler), func() {})
+	p := logs.NewPolicies(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), slog.New(slog.DiscardHandler), func() {})
 	policed := func(policies string) string {
 		t.Helper()
-		id := w.experiment(lossSearcher)
-		w.exec(`UPDATE experiments SET config = config || jsonb_build_object('log_policies', $2::text::jsonb) WHERE id = $1`, id, policies)
-		return w.taskOf(w.trial(id, 0, 1))
+		id := w.Experiment(rowtest.LossSearcher)
+		w.Exec(`UPDATE experiments SET config = config || jsonb_build_object('log_policies', $2::text::jsonb) WHERE id = $1`, id, policies)
+		return w.TaskOf(w.Trial(id, 0, 1))
 	}
 	const policies = `[{"name": "OOM", "pattern": "out of memory"}, {"name": "Off"}, {"pattern": "give up", "action": "cancel_retries"}]`
 	matcher := func(from logs.Writer) any {

@@ -10,20 +10,21 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // A chunk that cannot be read, such as one of an 18 MB line, hides neither the rest of
 // its log nor the logs of others.
 func TestLogsThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
-	task, other := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1)), w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task, other := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)), w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	w.say(s, task, "x", 0, "needle before")
 	w.say(s, task, "x", 1, "long")
 	w.say(s, task, "x", 2, "needle after")
 	w.say(s, other, "x", 0, "needle of another")
 	long := s.Packed([]logs.Line{{At: noon, Rank: -1, Text: strings.Repeat("a", 18<<20)}})
-	w.exec(`UPDATE log_chunks c SET body = $2 FROM log_tasks t WHERE t.id = c.log_task AND t.task_id = $1 AND c.first = 2`, task, long)
+	w.Exec(`UPDATE log_chunks c SET body = $2 FROM log_tasks t WHERE t.id = c.log_task AND t.task_id = $1 AND c.first = 2`, task, long)
 	out, err := s.Search(t.Context(), auth.Everywhere(), logs.Search{Text: "needle", Limit: 10, Within: time.Minute})
 	if err != nil || len(out.Found) != 2 || len(out.Found[0].Lines)+len(out.Found[1].Lines) != 3 {
 		t.Errorf("a search finds %+v, %v", out.Found, err)
@@ -42,8 +43,8 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 // A reader whose pattern is costly pauses, also within a chunk, and neither misses nor repeats a line.
 func TestReadersPause(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	const n, long = 12, 2500
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := make([]string, n)

@@ -6,26 +6,27 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 func TestLogMatches(t *testing.T) {
 	w := newWorld(t)
-	e := w.experiment(lossSearcher)
-	trial := w.trial(e, 0, 1)
-	first := w.attempt(trial, 1, 2)
-	task := w.taskOf(trial)
+	e := w.Experiment(rowtest.LossSearcher)
+	trial := w.Trial(e, 0, 1)
+	first := w.Attempt(trial, 1, 2)
+	task := w.TaskOf(trial)
 	record := func(attempt string, rank int, matches ...logs.Match) []logs.Match {
 		t.Helper()
-		fresh, err := logs.RecordMatches(t.Context(), w.db.DB, logs.Matches{TaskID: task, AllocationID: attempt, Rank: rank, Matches: matches})
+		fresh, err := logs.RecordMatches(t.Context(), w.DB.DB, logs.Matches{TaskID: task, AllocationID: attempt, Rank: rank, Matches: matches})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fresh
 	}
 	matched := func() string {
-		return w.text(`SELECT coalesce(log_policy_matched, '-') FROM trials WHERE id = $1`, trial)
+		return w.Text(`SELECT coalesce(log_policy_matched, '-') FROM trials WHERE id = $1`, trial)
 	}
 	oom := logs.Match{Policy: "OOM", Pattern: "memory", Line: "out of memory"}
 	ecc := logs.Match{Policy: "ECC", Pattern: "ECC", Action: "exclude_node", Line: "ECC\x00\xff " + strings.Repeat("é", 3000)}
@@ -51,7 +52,7 @@ func TestLogMatches(t *testing.T) {
 		t.Errorf("from outside: %+v", outside)
 	}
 
-	live, err := w.db.LoadLive(t.Context(), store.Known{})
+	live, err := rows.LoadLive(t.Context(), w.DB.DB, rows.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestLogMatches(t *testing.T) {
 	// A program reports as many as it likes, and few of them count, since the experiment began or was continued.
 	excluding := func() (n int) {
 		t.Helper()
-		if live, err = w.db.LoadLive(t.Context(), store.Known{}); err != nil {
+		if live, err = rows.LoadLive(t.Context(), w.DB.DB, rows.Known{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range live.Matches {
@@ -81,7 +82,7 @@ func TestLogMatches(t *testing.T) {
 	if n := excluding(); n != logs.MaxCounted {
 		t.Errorf("%d matches of a node count", n)
 	}
-	w.exec(`UPDATE experiments SET continued_at = now() WHERE id = $1`, e)
+	w.Exec(`UPDATE experiments SET continued_at = now() WHERE id = $1`, e)
 	if n := excluding(); n != 0 {
 		t.Errorf("%d matches of a node count after the experiment was continued", n)
 	}
@@ -89,11 +90,11 @@ func TestLogMatches(t *testing.T) {
 	if n := excluding(); n != 1 {
 		t.Errorf("%d later matches of a node count", n)
 	}
-	w.exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, trial)
-	if live, err = w.db.LoadLive(t.Context(), store.Known{}); err != nil || len(live.Matches) != 0 {
+	w.Exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, trial)
+	if live, err = rows.LoadLive(t.Context(), w.DB.DB, rows.Known{}); err != nil || len(live.Matches) != 0 {
 		t.Errorf("of an ended trial: %+v, %v", live.Matches, err)
 	}
-	if _, err := logs.RecordMatches(t.Context(), w.db.DB, logs.Matches{TaskID: "none", Matches: []logs.Match{oom}}); err == nil {
+	if _, err := logs.RecordMatches(t.Context(), w.DB.DB, logs.Matches{TaskID: "none", Matches: []logs.Match{oom}}); err == nil {
 		t.Error("a task that does not exist has a match")
 	}
 }

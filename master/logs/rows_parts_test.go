@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	trials "github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -14,13 +15,13 @@ import (
 func TestEventsNameThePart(t *testing.T) {
 	w := newWorld(t)
 	hook := w.hook("a", 1, event.Workspace, `TASK_LOG {"regex": "memory"}`)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	w.ends(trial, 1, "")
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	w.Ends(trial, 1, "")
 	if err := w.continues(trial); err != nil {
 		t.Fatal(err)
 	}
-	w.says(logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), w.taskOf(trial), "", "out of memory")
-	if got := w.events(hook); len(got) != 1 || got[0].TaskLog.TaskID != trials.PartID(w.taskOf(trial), 1) {
+	w.says(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), w.TaskOf(trial), "", "out of memory")
+	if got := w.events(hook); len(got) != 1 || got[0].TaskLog.TaskID != trials.PartID(w.TaskOf(trial), 1) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -29,10 +30,10 @@ func TestEventsNameThePart(t *testing.T) {
 // between its beginning and the next part's; in both directions, and in its fields. Its log ends with the part.
 func TestLogsOfParts(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	task := w.taskOf(trial)
-	first := w.attempt(trial, 1, 1)
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	task := w.TaskOf(trial)
+	first := w.Attempt(trial, 1, 1)
 	w.says(s, task, first, "a1")
 	w.says(s, task, "", "a2")
 	part := func(n int) *int { return &n }
@@ -50,20 +51,20 @@ func TestLogsOfParts(t *testing.T) {
 		return next
 	}
 	next := more(1)
-	w.ends(trial, 1, "")
+	w.Ends(trial, 1, "")
 	if err := w.continues(trial); err != nil {
 		t.Fatal(err)
 	}
 	w.says(s, task, "", "b1")
-	second := w.attempt(trial, 2, 1)
+	second := w.Attempt(trial, 2, 1)
 	w.says(s, task, second, "b2")
 	w.says(s, task, first, "a3") // late
 	w.says(s, task, ".9", "b3")
-	w.ends(trial, 2, "")
+	w.Ends(trial, 2, "")
 	if err := w.continues(trial); err != nil {
 		t.Fatal(err)
 	}
-	third := w.attempt(trial, 3, 1)
+	third := w.Attempt(trial, 3, 1)
 	w.says(s, task, third, "c1")
 	w.says(s, task, second, "b4") // late
 	w.says(s, task, "", "c2")
@@ -83,7 +84,7 @@ func TestLogsOfParts(t *testing.T) {
 		if _, err := r.Backward(t.Context(), 0, 0, func(list []logs.Record) error { back = append([]string{texts(list)}, back...); return nil }); err != nil || strings.Join(back, ",") != want {
 			t.Errorf("part %d from its end: %v, want %s: %v", n, back, want, err)
 		}
-		fields, err := logs.ReadFields(t.Context(), w.db.DB, task, part(n))
+		fields, err := logs.ReadFields(t.Context(), w.DB.DB, task, part(n))
 		got, wanted := fmt.Sprint(fields.AllocationIDs, fields.AgentIDs), fmt.Sprintf("[.9 %s] [node.%d node.9]", []string{first, second, third}[n], n+1)
 		if err != nil || got != wanted { // nobody knows to which part .9 belongs
 			t.Errorf("the fields of part %d are %s, want %s: %v", n, got, wanted, err)
@@ -96,17 +97,17 @@ func TestLogsOfParts(t *testing.T) {
 		t.Errorf("lines of another part's attempt: %s", got)
 	}
 	for n, want := range map[int]bool{0: true, 1: true, 2: false} {
-		if ended, err := logs.Ended(t.Context(), w.db.DB, task, part(n)); err != nil || ended != want {
+		if ended, err := logs.Ended(t.Context(), w.DB.DB, task, part(n)); err != nil || ended != want {
 			t.Errorf("the log of part %d has ended: %v, want %v: %v", n, ended, want, err)
 		}
 	}
-	w.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'n' WHERE allocation_id = $1`, second) // whose runner may send more
+	w.Exec(`UPDATE members SET claimed_at = now(), claimed_by = 'n' WHERE allocation_id = $1`, second) // whose runner may send more
 	for n, want := range map[int]bool{0: true, 1: false} {
-		if ended, err := logs.Ended(t.Context(), w.db.DB, task, part(n)); err != nil || ended != want {
+		if ended, err := logs.Ended(t.Context(), w.DB.DB, task, part(n)); err != nil || ended != want {
 			t.Errorf("with lines to come, the log of part %d has ended: %v, want %v: %v", n, ended, want, err)
 		}
 	}
-	w.exec(`UPDATE log_tasks SET expired_to = 4, expired_at = now() WHERE task_id = $1`, task)
+	w.Exec(`UPDATE log_tasks SET expired_to = 4, expired_at = now() WHERE task_id = $1`, task)
 	for n, want := range map[int]int64{0: 2, 1: 1, 2: 0} {
 		r, err := s.Reader(task, logs.Filter{Part: part(n)})
 		if err != nil {

@@ -7,25 +7,26 @@ import (
 
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // endedDaysAgo ends the task of a trial.
 func (w *world) endedDaysAgo(task string, days int) {
-	w.exec(`UPDATE tasks SET ended_at = now() - make_interval(days => $2) WHERE id = $1`, task, days)
+	w.Exec(`UPDATE tasks SET ended_at = now() - make_interval(days => $2) WHERE id = $1`, task, days)
 }
 
 // expire deletes all lines of a task that are due, and returns how many those were in how many parts.
 func (w *world) expire(days int, task string) (lines int64, parts int) {
-	w.t.Helper()
+	w.T.Helper()
 	for done := false; !done; parts++ {
-		err := w.db.Tx(w.t.Context(), func(tx *store.DB) (err error) {
+		err := w.DB.Tx(w.T.Context(), func(tx *store.DB) (err error) {
 			var n int64
-			n, done, err = logs.Expire(w.t.Context(), tx.DB, days, task)
+			n, done, err = logs.Expire(w.T.Context(), tx.DB, days, task)
 			lines += n
 			return err
 		})
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 	}
 	return lines, parts
@@ -34,13 +35,13 @@ func (w *world) expire(days int, task string) (lines int64, parts int) {
 func TestLogsExpire(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
-	configured := w.experiment(lossSearcher)
-	w.exec(`UPDATE experiments SET config = config || '{"retention_policy": {"log_retention_days": 10}}' WHERE id = $1`, configured)
-	plain := w.experiment(lossSearcher)
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	configured := w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET config = config || '{"retention_policy": {"log_retention_days": 10}}' WHERE id = $1`, configured)
+	plain := w.Experiment(rowtest.LossSearcher)
 	w.task(store.NewTask{ID: "command", Type: "COMMAND"})
-	a, b, c := w.trial(configured, 0, 1), w.trial(configured, 1, 1), w.trial(plain, 0, 1)
-	tasks := map[string]string{"configured": w.taskOf(a), "own": w.taskOf(b), "plain": w.taskOf(c), "command": "command"}
+	a, b, c := w.Trial(configured, 0, 1), w.Trial(configured, 1, 1), w.Trial(plain, 0, 1)
+	tasks := map[string]string{"configured": w.TaskOf(a), "own": w.TaskOf(b), "plain": w.TaskOf(c), "command": "command"}
 	for _, id := range tasks {
 		if _, err := s.Append(ctx, logs.Batch{TaskID: id, Lines: lines(0, 5)}); err != nil {
 			t.Fatal(err)
@@ -48,7 +49,7 @@ func TestLogsExpire(t *testing.T) {
 	}
 	due := func(what string, days int, want ...string) {
 		t.Helper()
-		list, next, err := logs.Expired(ctx, w.db.DB, days, 0)
+		list, next, err := logs.Expired(ctx, w.DB.DB, days, 0)
 		if err != nil || next != 0 {
 			t.Fatal(next, err)
 		}
@@ -66,7 +67,7 @@ func TestLogsExpire(t *testing.T) {
 	}
 	remaining := func(what string, trial, days, wantDays, want int) {
 		t.Helper()
-		of, err := logs.TrialRetentions(ctx, w.db.DB, days, []int{trial})
+		of, err := logs.TrialRetentions(ctx, w.DB.DB, days, []int{trial})
 		if r := of[trial]; err != nil || r.Days != wantDays || r.Remaining != want {
 			t.Errorf("%s: %+v %v, want %d and %d", what, r, err, wantDays, want)
 		}
@@ -82,11 +83,11 @@ func TestLogsExpire(t *testing.T) {
 	remaining("after its end", a, logs.Forever, 10, 0)
 	remaining("without days", c, logs.Forever, logs.Forever, logs.Forever)
 	remaining("the cluster's thirteen", c, 13, 13, 1)
-	if err := logs.SetTrialRetention(ctx, w.db.DB, b, logs.Forever); err != nil {
+	if err := logs.SetTrialRetention(ctx, w.DB.DB, b, logs.Forever); err != nil {
 		t.Fatal(err)
 	}
 	due("a trial for ever", logs.Forever, "configured")
-	if err := logs.SetRetention(ctx, w.db.DB, []int{configured, plain}, 20); err != nil {
+	if err := logs.SetRetention(ctx, w.DB.DB, []int{configured, plain}, 20); err != nil {
 		t.Fatal(err)
 	}
 	due("experiments for 20 days, and all of their trials", 0, "command")
@@ -94,7 +95,7 @@ func TestLogsExpire(t *testing.T) {
 	if n, parts := w.expire(0, tasks["configured"]); n != 0 || parts != 1 {
 		t.Errorf("%d lines in %d parts go of a log that is kept", n, parts)
 	}
-	if err := logs.SetTrialRetention(ctx, w.db.DB, b, 0); err != nil {
+	if err := logs.SetTrialRetention(ctx, w.DB.DB, b, 0); err != nil {
 		t.Fatal(err)
 	}
 	due("a trial without days", logs.Forever, "own")
@@ -116,28 +117,28 @@ func TestLogsExpire(t *testing.T) {
 // after a deletion are deleted by the next one.
 func TestLogsExpireInParts(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	const chunks = 2*logs.ExpiredChunks + 1
 	// Kept for ever when the line arrived, and a day now: the rows do not wait for their partition.
-	w.exec(`INSERT INTO log_chunks (class, log_task, origin, first, lines, levels, earliest, latest, body)
+	w.Exec(`INSERT INTO log_chunks (class, log_task, origin, first, lines, levels, earliest, latest, body)
 		SELECT class, log_task, origin, n, 1, levels, earliest, latest, body FROM log_chunks, generate_series(2, $1::int) n`, chunks)
-	w.exec(`UPDATE log_tasks SET next = $1::int + 1`, chunks)
+	w.Exec(`UPDATE log_tasks SET next = $1::int + 1`, chunks)
 	w.endedDaysAgo(task, 1)
 	if n, parts := w.expire(1, task); n != chunks || parts != 3 {
 		t.Errorf("%d lines in %d parts", n, parts)
 	}
 	again := func(want string) {
 		t.Helper()
-		list, _, err := logs.Expired(t.Context(), w.db.DB, 1, 0)
+		list, _, err := logs.Expired(t.Context(), w.DB.DB, 1, 0)
 		if got := fmt.Sprint(list); err != nil || got != want {
 			t.Errorf("due are %s %v, want %s", got, err, want)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM log_chunks`); n != 0 {
+	if n := w.Int(`SELECT count(*) FROM log_chunks`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 	again("[" + task + "]") // its runner may still send lines

@@ -9,19 +9,20 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestSearchInAllLogs: running tasks first, then those that ended last; the newest lines of each; a search
 // that is stopped continues where it was, and misses nothing.
 func TestSearchInAllLogs(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	var tasks []string
 	for i := range 2*logs.SearchedLogs + 3 { // more than two queries list
 		id := fmt.Sprintf("t%03d", i)
 		w.task(store.NewTask{ID: id, Type: "COMMAND", Slots: 1})
 		if i > 2 { // the first three run
-			w.exec(`UPDATE tasks SET ended_at = now() - $2::int * interval '1 s', exit_status = 'x' WHERE id = $1`, id, i)
+			w.Exec(`UPDATE tasks SET ended_at = now() - $2::int * interval '1 s', exit_status = 'x' WHERE id = $1`, id, i)
 		}
 		list := lines(0, 5)
 		for j := range list {
@@ -76,8 +77,8 @@ func TestSearchInAllLogs(t *testing.T) {
 // TestSearchStopsInALog: a long log is searched in parts, and its lines come in order and once.
 func TestSearchStopsInALog(t *testing.T) {
 	w := newWorld(t)
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for i := range 2 * logs.ChunkBatch {
 		list := lines(i, 1)
 		if i == 3 || i == 50 {
@@ -113,7 +114,7 @@ func TestSearchStopsInALog(t *testing.T) {
 // of another's.
 func TestLinesThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for id, text := range map[string]string{"long": "needle " + strings.Repeat("x", 16<<20+1<<20), "damaged": "needle", "sound": "needle"} {
 		w.task(store.NewTask{ID: id, Type: "COMMAND", Slots: 1})
 		list := lines(0, 1)
@@ -122,7 +123,7 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.exec(`UPDATE log_chunks SET body = '\x09'::bytea WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = 'damaged')`)
+	w.Exec(`UPDATE log_chunks SET body = '\x09'::bytea WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = 'damaged')`)
 	out, err := s.Search(t.Context(), auth.Everywhere(), logs.Search{Text: "needle", Limit: 10, Within: time.Minute})
 	if err != nil || len(out.Found) != 2 {
 		t.Fatalf("found %d logs: %v", len(out.Found), err)
@@ -137,15 +138,15 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 // TestLoggedTasksKeepToTheirScope: a list has no log of a workspace outside of its scope, and none for the zero scope.
 func TestLoggedTasksKeepToTheirScope(t *testing.T) {
 	w := newWorld(t)
-	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
+	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for _, id := range []string{"ours", "theirs"} {
 		w.task(store.NewTask{ID: id, Type: "COMMAND", Slots: 1})
 		w.say(s, id, "x", 0, "a line")
 	}
-	w.exec(`UPDATE tasks SET workspace_id = $1 WHERE id = 'theirs'`, theirs)
+	w.Exec(`UPDATE tasks SET workspace_id = $1 WHERE id = 'theirs'`, theirs)
 	for want, in := range map[string]auth.Scope{"theirs ours": auth.Everywhere(), "ours": {Workspaces: []int{1}}, "theirs": {Workspaces: []int{theirs}}, "": {}} {
-		list, err := logs.LoggedTasks(t.Context(), w.db.DB, in, logs.Place{}, 10)
+		list, err := logs.LoggedTasks(t.Context(), w.DB.DB, in, logs.Place{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

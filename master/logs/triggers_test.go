@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -17,26 +18,26 @@ func TestLogTriggers(t *testing.T) {
 	hook := w.hook("a", 1, event.Workspace, `TASK_LOG {"regex": "CUDA .*memory"}`)
 	named := w.hook("b", 0, event.Specific, `TASK_LOG {"regex": "^step 3$"}`)
 	id := w.hooked(`{"webhook_name": ["b"]}`)
-	first, second := w.trial(id, 0, 1), w.trial(id, 1, 1)
+	first, second := w.Trial(id, 0, 1), w.Trial(id, 1, 1)
 	w.task(store.NewTask{ID: "cmd", Type: "COMMAND", Slots: 1})
-	s, other := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
-	w.say(s, w.taskOf(first), "x", 0, "step 1", "step 2")
+	s, other := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	w.say(s, w.TaskOf(first), "x", 0, "step 1", "step 2")
 	if n := len(w.events(hook)) + len(w.events(named)); n != 0 {
 		t.Fatalf("%d events without a match", n)
 	}
-	w.say(s, w.taskOf(first), "x", 2, "step 3", "CUDA out of memory", "CUDA is out of memory")
-	w.say(s, w.taskOf(first), "x", 2, "step 3", "CUDA out of memory", "CUDA is out of memory") // the answer was lost
-	w.say(other, w.taskOf(first), "y", 0, "CUDA: no memory")                                   // through another master
+	w.say(s, w.TaskOf(first), "x", 2, "step 3", "CUDA out of memory", "CUDA is out of memory")
+	w.say(s, w.TaskOf(first), "x", 2, "step 3", "CUDA out of memory", "CUDA is out of memory") // the answer was lost
+	w.say(other, w.TaskOf(first), "y", 0, "CUDA: no memory")                                   // through another master
 	w.say(other, "cmd", "x", 0, `{"log_policies": [{"pattern": "CUDA .*memory"}]}`, "step 3")
 	got := w.events(hook)
 	if len(got) != 1 || len(w.events(named)) != 1 {
 		t.Fatalf("%+v and %+v", got, w.events(named))
 	}
 	if e := got[0]; e.Type != event.TaskLog || e.Condition.Regex != "CUDA .*memory" ||
-		*e.TaskLog != (event.LogLine{TaskID: w.taskOf(first), Node: "node-7", Line: "CUDA out of memory", TaskType: "TRIAL", ExperimentID: id, TrialID: first}) {
+		*e.TaskLog != (event.LogLine{TaskID: w.TaskOf(first), Node: "node-7", Line: "CUDA out of memory", TaskType: "TRIAL", ExperimentID: id, TrialID: first}) {
 		t.Errorf("%+v of %+v", e, e.TaskLog)
 	}
-	w.say(s, w.taskOf(second), "x", 0, "CUDA out of memory")
+	w.say(s, w.TaskOf(second), "x", 0, "CUDA out of memory")
 	w.say(s, "cmd", "x", 2, "CUDA out of memory")
 	if got := w.events(hook); len(got) != 3 || got[2].TaskLog.TaskType != "COMMAND" || got[2].TaskLog.ExperimentID != 0 {
 		t.Errorf("after lines of other tasks: %+v", got)
@@ -47,13 +48,13 @@ func TestLogTriggers(t *testing.T) {
 		if i > 3000 {
 			t.Fatal("no line matches")
 		}
-		w.say(s, w.taskOf(first), "z", i, "a late line")
+		w.say(s, w.TaskOf(first), "z", i, "a late line")
 		<-time.After(10 * time.Millisecond)
 	}
-	if err := webhook.Delete(t.Context(), w.db.DB, hook); err != nil {
+	if err := webhook.Delete(t.Context(), w.DB.DB, hook); err != nil {
 		t.Fatal(err)
 	}
-	w.say(s, w.taskOf(w.trial(id, 2, 1)), "x", 0, "CUDA out of memory") // whose trigger this master still knows
+	w.say(s, w.TaskOf(w.Trial(id, 2, 1)), "x", 0, "CUDA out of memory") // whose trigger this master still knows
 }
 
 // TestSearchingIsBounded: the tasks of one owner share the work that a master does to search their lines, and the log of a task
@@ -61,8 +62,8 @@ func TestLogTriggers(t *testing.T) {
 func TestSearchingIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.hook("a", 1, event.Workspace, `TASK_LOG {"regex": "(x*y?){50}[abc]*[zq]$"}`)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
-	first, second := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1)), w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	first, second := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)), w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	owner := func(task string) *logs.Searcher {
 		t.Helper()
 		of, err := s.SearcherOf(t.Context(), task)
@@ -89,7 +90,7 @@ func TestSearchingIsBounded(t *testing.T) {
 	if len(said) != 1 || said[0].Text != logs.NotAllSearched || of.Left() < 0 {
 		t.Errorf("the log says %v, and %d steps are left", said, of.Left())
 	}
-	if fired := w.int(`SELECT count(*) FROM webhook_fired`); fired != 0 {
+	if fired := w.Int(`SELECT count(*) FROM webhook_fired`); fired != 0 {
 		t.Errorf("%d triggers have fired", fired)
 	}
 	of.Set(0, of.At().Add(-time.Hour))
@@ -102,7 +103,7 @@ func TestSearchingIsBounded(t *testing.T) {
 		t.Errorf("after an hour there are %d steps", of.Left())
 	}
 	w.say(s, second, "x", 3, "z")
-	if fired := w.int(`SELECT count(*) FROM webhook_fired`); fired != 1 {
+	if fired := w.Int(`SELECT count(*) FROM webhook_fired`); fired != 1 {
 		t.Errorf("%d triggers have fired", fired)
 	}
 }

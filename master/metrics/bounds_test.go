@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // named is a report with a number of names, which begin with a prefix.
@@ -22,7 +23,7 @@ func named(prefix string, names int) string {
 // Reports have bounds, and the reports of one key have them together. Reports as honest programs send them are stored.
 func TestBoundsOfReports(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	m := w.writer()
 	long := strings.Repeat("n", report.MaxName)
 	for _, c := range []struct {
@@ -59,10 +60,10 @@ func TestBoundsOfReports(t *testing.T) {
 			}
 		}
 	}
-	if got := w.text(`SELECT string_agg(steps::text, ' ' ORDER BY steps) FROM metrics`); got != "1 3 5 6 9" {
+	if got := w.Text(`SELECT string_agg(steps::text, ' ' ORDER BY steps) FROM metrics`); got != "1 3 5 6 9" {
 		t.Errorf("the steps %s are stored", got)
 	}
-	if n := w.int(`SELECT max(octet_length(avg::text)) FROM metrics`); n > report.MaxText {
+	if n := w.Int(`SELECT max(octet_length(avg::text)) FROM metrics`); n > report.MaxText {
 		t.Errorf("a row has %d bytes", n)
 	}
 }
@@ -71,7 +72,7 @@ func TestBoundsOfReports(t *testing.T) {
 func TestMeasuredText(t *testing.T) {
 	w := newWorld(t)
 	for _, text := range []string{`{}`, `{"a":1,"b":[1,2,{"c":null}],"d":{"e":true,"f":"x,y:z"}}`, `{"a":1e308,"b":-1.25e-300,"c":12E3}`, ` { "a" : [ ] , "é\n\"" : "\u00e9" } `} {
-		if got, want := report.Measure([]byte(text)).Text, w.int(`SELECT octet_length($1::text::jsonb::text)`, text); got < want || got > want+20 {
+		if got, want := report.Measure([]byte(text)).Text, w.Int(`SELECT octet_length($1::text::jsonb::text)`, text); got < want || got > want+20 {
 			t.Errorf("%s: %d bytes, PostgreSQL writes %d", text, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // The feed reads long reports a page at a time, and drops a reader with megabytes that it has not read. What the
@@ -15,15 +16,15 @@ func TestFeedOfLongReports(t *testing.T) {
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	feed := metrics.NewFeed(ctx, w.db.DB, w.bus)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	feed := metrics.NewFeed(ctx, w.DB.DB, w.Bus)
 	ch, from, cancel, err := feed.Watch(t.Context(), trial)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cancel()
 	const n, bytes = 60, 400_000
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
 		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $2)), now() FROM generate_series(1, $3) AS n`, trial, bytes, n)
 	dropped := make(chan struct{})
 	go func() {
@@ -51,7 +52,7 @@ func TestFeedOfLongReports(t *testing.T) {
 	}
 	defer done()
 	steps, pages := "", 0
-	if err := metrics.EachBetween(t.Context(), w.db.DB, []int{trial}, from, now, func(page []metrics.Row) error {
+	if err := metrics.EachBetween(t.Context(), w.DB.DB, []int{trial}, from, now, func(page []metrics.Row) error {
 		pages++
 		for _, m := range page {
 			steps += fmt.Sprint(" ", *m.Steps)

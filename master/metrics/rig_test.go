@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -57,12 +58,12 @@ func newRig(t *testing.T) *rig {
 // deps reads the rows of other rooms as api does.
 func (r *rig) deps() metrics.Deps {
 	trial := func(ctx context.Context, id int) (metrics.Trial, error) {
-		t, err := r.db.Trial(ctx, id)
+		t, err := r.DB.Trial(ctx, id)
 		return metrics.Trial{ID: t.ID, Task: t.TaskID, Ended: t.EndedAt != nil, Is: auth.Object{Kind: v1.KindTrial, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID}}, err
 	}
-	return metrics.Deps{DB: r.db.DB, Log: slog.New(slog.DiscardHandler), Writer: r.writer(), Trial: trial,
+	return metrics.Deps{DB: r.DB.DB, Log: slog.New(slog.DiscardHandler), Writer: r.writer(), Trial: trial,
 		Experiment: func(ctx context.Context, id int) (metrics.Experiment, error) {
-			e, err := r.db.ExperimentHead(ctx, id)
+			e, err := r.DB.ExperimentHead(ctx, id)
 			return metrics.Experiment{ID: e.ID, Is: auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}}, err
 		},
 		Reporting: rest.On("id", trial, func(t metrics.Trial) auth.Object { return t.Is }),
@@ -70,14 +71,14 @@ func (r *rig) deps() metrics.Deps {
 			return make([]v1.Trial, len(ids)), nil
 		},
 		HParams: func(ctx context.Context, trials []int) (map[int][]byte, error) {
-			list, err := r.db.TrialsByID(ctx, trials)
+			list, err := r.DB.TrialsByID(ctx, trials)
 			of := map[int][]byte{}
 			for _, t := range list {
 				of[t.ID] = t.HParams
 			}
 			return of, err
 		},
-		Searches: r.db.SearchesOf, SearcherMetric: r.db.SearcherMetric,
+		Searches: r.DB.SearchesOf, SearcherMetric: r.DB.SearcherMetric,
 		Accept:  func(context.Context, *rest.Call, metrics.Trial, int) error { return nil },
 		Warn:    func(context.Context, *rest.Call, string) error { return nil },
 		Streams: rest.NewPlaces("streams", 16, 16),
@@ -87,9 +88,9 @@ func (r *rig) deps() metrics.Deps {
 func (r *rig) who(_ context.Context, token rest.Credential) (auth.Who, error) {
 	var trial int
 	if n, _ := fmt.Sscanf(token.Token, "attempt-of-%d", &trial); n == 1 {
-		return auth.Who{UserID: r.int(`SELECT id FROM users WHERE username = 'determined'`), Username: "determined", AllocationID: "an attempt", TrialID: trial, RunID: 1}, nil
+		return auth.Who{UserID: r.Int(`SELECT id FROM users WHERE username = 'determined'`), Username: "determined", AllocationID: "an attempt", TrialID: trial, RunID: 1}, nil
 	}
-	id := r.int(`SELECT coalesce((SELECT id FROM users WHERE username = $1), 0)`, token.Token)
+	id := r.Int(`SELECT coalesce((SELECT id FROM users WHERE username = $1), 0)`, token.Token)
 	if id == 0 {
 		return auth.Who{}, fault.New(fault.Unauthenticated, "nobody has this token")
 	}
@@ -106,9 +107,9 @@ type attempt struct {
 }
 
 func (r *rig) running() *attempt {
-	r.t.Helper()
-	a := &attempt{r: r, exp: r.experiment(lossSearcher)}
-	a.trial = r.trial(a.exp, 0, 1)
+	r.T.Helper()
+	a := &attempt{r: r, exp: r.Experiment(rowtest.LossSearcher)}
+	a.trial = r.Trial(a.exp, 0, 1)
 	a.as = as{r, fmt.Sprintf("attempt-of-%d", a.trial)}
 	return a
 }
@@ -117,7 +118,7 @@ func (a *attempt) path(rest string) string { return fmt.Sprintf("/api/v1/trials/
 
 // reports stores a report of an attempt's trial; without steps, at a time.
 func (a *attempt) reports(group string, steps any, metrics string) {
-	a.r.t.Helper()
+	a.r.T.Helper()
 	where := fmt.Sprintf(`"stepsCompleted":%v`, steps)
 	if at, ok := steps.(string); ok {
 		where = fmt.Sprintf(`"reportTime":%q`, at)
@@ -127,9 +128,9 @@ func (a *attempt) reports(group string, steps any, metrics string) {
 
 // over ends an experiment with all its trials.
 func (r *rig) over(experiment int) {
-	r.t.Helper()
-	r.exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE experiment_id = $1`, experiment)
-	r.exec(`UPDATE experiments SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, experiment)
+	r.T.Helper()
+	r.Exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE experiment_id = $1`, experiment)
+	r.Exec(`UPDATE experiments SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, experiment)
 }
 
 // as is a client with a token.
@@ -142,22 +143,22 @@ func (c as) get(path string) answer        { return c.do("GET", path, "") }
 func (c as) post(path, body string) answer { return c.do("POST", path, body) }
 
 func (c as) do(method, path, body string) answer {
-	c.r.t.Helper()
-	q, err := http.NewRequestWithContext(c.r.t.Context(), method, c.r.url+path, strings.NewReader(body))
+	c.r.T.Helper()
+	q, err := http.NewRequestWithContext(c.r.T.Context(), method, c.r.url+path, strings.NewReader(body))
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
 	q.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
-	return answer{c.r.t, method + " " + path, resp.StatusCode, b}
+	return answer{c.r.T, method + " " + path, resp.StatusCode, b}
 }
 
 // An answer is what a call returned.
@@ -200,17 +201,17 @@ func (a answer) into(v any) {
 
 // streamed are the records of a stream that ends.
 func (c as) streamed(path string) (records []any) {
-	c.r.t.Helper()
+	c.r.T.Helper()
 	for line := range strings.Lines(string(c.get(path).ok().body)) {
-		records = append(records, at(c.r.t, parsedJSON(c.r, line), "result"))
+		records = append(records, at(c.r.T, parsedJSON(c.r, line), "result"))
 	}
 	return records
 }
 
 func parsedJSON(r *rig, line string) (v any) {
-	r.t.Helper()
+	r.T.Helper()
 	if err := json.Unmarshal([]byte(line), &v); err != nil {
-		r.t.Fatalf("%q: %v", line, err)
+		r.T.Fatalf("%q: %v", line, err)
 	}
 	return v
 }
@@ -224,23 +225,23 @@ type stream struct {
 }
 
 func (c as) open(path string) *stream {
-	c.r.t.Helper()
+	c.r.T.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	req, err := http.NewRequestWithContext(ctx, "GET", c.r.url+path, nil)
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
 	if resp.StatusCode != 200 {
 		b, _ := io.ReadAll(resp.Body)
-		c.r.t.Fatalf("%s: %d %s", path, resp.StatusCode, b)
+		c.r.T.Fatalf("%s: %d %s", path, resp.StatusCode, b)
 	}
-	s := &stream{c.r.t, resp.Body, bufio.NewReader(resp.Body), stop}
-	c.r.t.Cleanup(s.close)
+	s := &stream{c.r.T, resp.Body, bufio.NewReader(resp.Body), stop}
+	c.r.T.Cleanup(s.close)
 	return s
 }
 

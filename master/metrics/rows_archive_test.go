@@ -5,13 +5,14 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestReplacedReports: a run that begins again from an earlier step replaces the reports of earlier
 // runs, and a run that continues from its checkpoint replaces nothing.
 func TestReplacedReports(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
+	exp := w.Experiment(rowtest.LossSearcher)
 	m := w.writer()
 	report := func(trial, run int, group string, steps ...int) {
 		t.Helper()
@@ -23,20 +24,20 @@ func TestReplacedReports(t *testing.T) {
 	}
 	var trials []int
 	for number := range 2 {
-		trial := w.trial(exp, number, 1)
+		trial := w.Trial(exp, number, 1)
 		trials = append(trials, trial)
 		report(trial, 1, "training", 1, 2, 3)
 		report(trial, 1, "validation", 1, 3)
-		w.attempt(trial, 2, 1)
-		w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, w.taskOf(trial), trial)
-		if _, err := w.db.Claim(t.Context(), goodClaim(w.taskOf(trial)+".2", 0, "n")); err != nil {
+		w.Attempt(trial, 2, 1)
+		w.Exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, w.TaskOf(trial), trial)
+		if _, err := w.DB.Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again, on := trials[0], trials[1]
 	check := func(what string, trial int, want string) {
 		t.Helper()
-		if got := w.text(`SELECT coalesce(string_agg(format('%s %s of %s', group_name, steps, run_id), ', ' ORDER BY run_id, group_name, steps), '') FROM metrics
+		if got := w.Text(`SELECT coalesce(string_agg(format('%s %s of %s', group_name, steps, run_id), ', ' ORDER BY run_id, group_name, steps), '') FROM metrics
 			WHERE trial_id = $1 AND NOT archived`, trial); got != want {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
@@ -53,7 +54,7 @@ func TestReplacedReports(t *testing.T) {
 	check("the end", again, "training 1 of 2, training 2 of 2, training 3 of 2, validation 1 of 2")
 	check("the other trial", on, before+", training 4 of 2")
 	w.summarize()
-	if n := w.text(`SELECT summary #>> '{avg_metrics,loss,count}' FROM trial_summaries WHERE trial_id = $1`, again); n != "3" {
+	if n := w.Text(`SELECT summary #>> '{avg_metrics,loss,count}' FROM trial_summaries WHERE trial_id = $1`, again); n != "3" {
 		t.Errorf("the summary counts %s reports", n)
 	}
 	// Another master, and a report that is sent again, change nothing.
@@ -65,18 +66,18 @@ func TestReplacedReports(t *testing.T) {
 // A report that replaces very many waits for that alone: the reports of others are stored meanwhile.
 func TestReplacingHoldsNobodyUp(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
+	exp := w.Experiment(rowtest.LossSearcher)
 	m := w.writer()
-	eve, bob := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	eve, bob := w.Trial(exp, 0, 1), w.Trial(exp, 1, 1)
 	const many = metrics.ArchiveChunk + 10
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, reported_at, steps, position, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, $2::int) i`, eve, many)
-	w.exec(`UPDATE trials SET run_id = 2 WHERE id = $1`, eve)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, reported_at, steps, position, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, $2::int) i`, eve, many)
+	w.Exec(`UPDATE trials SET run_id = 2 WHERE id = $1`, eve)
 	again := metrics.Report{TrialID: eve, RunID: 2, Group: "training", Steps: step(1), Metrics: raw(`{"loss": 1}`)}
-	counted := func() int { return w.int(`SELECT count(*) FROM metrics WHERE trial_id = $1 AND NOT archived`, eve) }
+	counted := func() int { return w.Int(`SELECT count(*) FROM metrics WHERE trial_id = $1 AND NOT archived`, eve) }
 
 	held, release, replaced := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := w.db.DB.Tx(t.Context(), func(tx *database.DB) error {
+		if err := w.DB.DB.Tx(t.Context(), func(tx *database.DB) error {
 			err := metrics.LockArchive(t.Context(), tx, eve)
 			close(held)
 			<-release
@@ -88,7 +89,7 @@ func TestReplacingHoldsNobodyUp(t *testing.T) {
 	<-held
 	go func() { replaced <- m.Report(t.Context(), again) }()
 	waitFor(t, func() bool {
-		return w.int(`SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) > 0
+		return w.Int(`SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) > 0
 	})
 	if err := m.Report(t.Context(), metrics.Report{TrialID: bob, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
 		t.Fatal(err)

@@ -13,35 +13,36 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // summarizeReading adds all rows to the summaries. Each transaction may read so many bytes. It returns the number of transactions.
 func (w *world) summarizeReading(most int64) (steps int) {
-	w.t.Helper()
+	w.T.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); steps++ {
-		if _, err := metrics.Summarize(database.LimitReads(context.Background(), most), w.db.DB); err != nil {
-			w.t.Fatal(err)
+		if _, err := metrics.Summarize(database.LimitReads(context.Background(), most), w.DB.DB); err != nil {
+			w.T.Fatal(err)
 		}
-		if done, err := metrics.CaughtUp(context.Background(), w.db.DB); err != nil || done {
+		if done, err := metrics.CaughtUp(context.Background(), w.DB.DB); err != nil || done {
 			if err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 			return steps + 1
 		}
 		_ = sleep.For(context.Background(), 2*time.Millisecond)
 	}
-	w.t.Fatal("the summaries do not catch up")
+	w.T.Fatal("the summaries do not catch up")
 	return 0
 }
 
 // Reports of a trial that are stored beyond the bounds neither fill the memory of a master nor delay the summaries of other trials.
 func TestReportsWithoutBounds(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	bad, good := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	exp := w.Experiment(rowtest.LossSearcher)
+	bad, good := w.Trial(exp, 0, 1), w.Trial(exp, 1, 1)
 	insert := func(trial, first int, avg string) {
 		t.Helper()
-		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, avg, now()
+		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, avg, now()
 			FROM (SELECT `+avg+` AS avg OFFSET 0) a, generate_series($2::int, $2::int + 2) s`, trial, first)
 	}
 	const names = `(SELECT jsonb_object_agg('a name of a metric ' || n, n) FROM generate_series(%d, %[1]d + %d) n)`
@@ -57,7 +58,7 @@ func TestReportsWithoutBounds(t *testing.T) {
 	if steps > 40 {
 		t.Errorf("%d transactions", steps)
 	}
-	sums, err := metrics.Summaries(t.Context(), w.db.DB, []int{bad, good})
+	sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{bad, good})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,25 +69,25 @@ func TestReportsWithoutBounds(t *testing.T) {
 	if n := len(s.Metrics["avg_metrics"]); n < 1000 || n > summary.MaxNames || s.Incomplete != summary.Full || s.TotalBatches != 52 {
 		t.Errorf("%d names, %d batches, %q", n, s.TotalBatches, s.Incomplete)
 	}
-	if n := w.int(`SELECT octet_length(summary::text) FROM trial_summaries WHERE trial_id = $1`, bad); n > 2*summary.MaxBytes {
+	if n := w.Int(`SELECT octet_length(summary::text) FROM trial_summaries WHERE trial_id = $1`, bad); n > 2*summary.MaxBytes {
 		t.Errorf("the summary has %d bytes", n)
 	}
 	// And when it is rebuilt.
-	if err := metrics.MarkStale(t.Context(), w.db.DB, bad); err != nil {
+	if err := metrics.MarkStale(t.Context(), w.DB.DB, bad); err != nil {
 		t.Fatal(err)
 	}
 	w.summarizeReading(most)
-	if again, err := metrics.Summaries(t.Context(), w.db.DB, []int{bad}); err != nil || len(again[bad].Metrics["avg_metrics"]) < 1000 || again[bad].Incomplete != summary.Full || again[bad].TotalBatches != 52 {
+	if again, err := metrics.Summaries(t.Context(), w.DB.DB, []int{bad}); err != nil || len(again[bad].Metrics["avg_metrics"]) < 1000 || again[bad].Incomplete != summary.Full || again[bad].TotalBatches != 52 {
 		t.Errorf("rebuilt: %d names, %d batches, %v", len(again[bad].Metrics["avg_metrics"]), again[bad].TotalBatches, err)
 	}
 	// A summary beyond the bound.
-	w.exec(`UPDATE trial_summaries SET incomplete = '', summary = jsonb_build_object('avg_metrics',
+	w.Exec(`UPDATE trial_summaries SET incomplete = '', summary = jsonb_build_object('avg_metrics',
 		(SELECT jsonb_object_agg('old' || n, jsonb_build_object('count', 1, 'sum', 1e308::numeric, 'last', 1e308::numeric, 'type', 'number')) FROM generate_series(1, 40000) n))
 		WHERE trial_id = $1`, bad)
 	insert(bad, 60, `'{"known": 1}'::jsonb`)
 	insert(good, 60, `'{"loss": 1}'::jsonb`)
 	w.summarizeReading(most)
-	if sums, err = metrics.Summaries(t.Context(), w.db.DB, []int{bad, good}); err != nil || sums[good].Metrics["avg_metrics"]["loss"].Count != 6 || sums[bad].TotalBatches != 62 {
+	if sums, err = metrics.Summaries(t.Context(), w.DB.DB, []int{bad, good}); err != nil || sums[good].Metrics["avg_metrics"]["loss"].Count != 6 || sums[bad].TotalBatches != 62 {
 		t.Errorf("after a summary without a bound: %d batches, %v", sums[bad].TotalBatches, err)
 	}
 }
@@ -94,11 +95,11 @@ func TestReportsWithoutBounds(t *testing.T) {
 // A trial whose summary PostgreSQL rejects does not stop the summaries of others, and the log names it once.
 func TestASummaryThatCannotBeStored(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	trials := []int{w.trial(exp, 0, 1), w.trial(exp, 1, 1), w.trial(exp, 2, 1)}
-	w.exec(`CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	exp := w.Experiment(rowtest.LossSearcher)
+	trials := []int{w.Trial(exp, 0, 1), w.Trial(exp, 1, 1), w.Trial(exp, 2, 1)}
+	w.Exec(`CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF NEW.summary->'avg_metrics' ? 'poison' THEN RAISE EXCEPTION 'total size of jsonb object elements exceeds the maximum'; END IF; RETURN NEW; END $$`)
-	w.exec(`CREATE TRIGGER reject BEFORE UPDATE ON trial_summaries FOR EACH ROW EXECUTE FUNCTION reject()`)
+	w.Exec(`CREATE TRIGGER reject BEFORE UPDATE ON trial_summaries FOR EACH ROW EXECUTE FUNCTION reject()`)
 	m := w.writer()
 	report := func(s int) {
 		t.Helper()
@@ -118,12 +119,12 @@ func TestASummaryThatCannotBeStored(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		metrics.NewSummarizer(w.db.DB, w.bus, slog.New(slog.NewTextHandler(log, nil))).Run(ctx)
+		metrics.NewSummarizer(w.DB.DB, w.Bus, slog.New(slog.NewTextHandler(log, nil))).Run(ctx)
 	}()
 	caughtUp := func() {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; _ = sleep.For(t.Context(), 5*time.Millisecond) {
-			if done, err := metrics.CaughtUp(t.Context(), w.db.DB); err != nil || time.Now().After(deadline) {
+			if done, err := metrics.CaughtUp(t.Context(), w.DB.DB); err != nil || time.Now().After(deadline) {
 				t.Fatalf("the summaries do not catch up: %v", err)
 			} else if done {
 				return
@@ -132,13 +133,13 @@ func TestASummaryThatCannotBeStored(t *testing.T) {
 	}
 	caughtUp()
 	report(2)
-	if err := metrics.MarkStale(t.Context(), w.db.DB, trials[1]); err != nil {
+	if err := metrics.MarkStale(t.Context(), w.DB.DB, trials[1]); err != nil {
 		t.Fatal(err)
 	}
 	caughtUp()
 	stop()
 	<-ended
-	got := w.text(`SELECT string_agg(format('%s %s %s', summary #>> '{avg_metrics,loss,count}', stale, left(incomplete, 44)), ' | ' ORDER BY trial_id) FROM trial_summaries`)
+	got := w.Text(`SELECT string_agg(format('%s %s %s', summary #>> '{avg_metrics,loss,count}', stale, left(incomplete, 44)), ' | ' ORDER BY trial_id) FROM trial_summaries`)
 	if got != "2 f  |  f the summary of the trial could not be stored | 2 f " {
 		t.Errorf("the summaries: %s", got)
 	}
@@ -150,24 +151,24 @@ func TestASummaryThatCannotBeStored(t *testing.T) {
 // A summary of very many reports is rebuilt in several transactions, in which other stale summaries have their turn. Rows that change meanwhile are counted once.
 func TestRebuildInSteps(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	large, small := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	exp := w.Experiment(rowtest.LossSearcher)
+	large, small := w.Trial(exp, 0, 1), w.Trial(exp, 1, 1)
 	for trial, n := range map[int]int{large: 30_000, small: 10} {
-		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
+		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
 			SELECT $1, 1, 'training', n, n, '{"loss": 1}', now() FROM generate_series(1, $2::int) AS n`, trial, n)
 	}
 	w.summarize()
 	count := func(trial int) int {
-		return w.int(`SELECT (summary #>> '{avg_metrics,loss,count}')::int FROM trial_summaries WHERE trial_id = $1`, trial)
+		return w.Int(`SELECT (summary #>> '{avg_metrics,loss,count}')::int FROM trial_summaries WHERE trial_id = $1`, trial)
 	}
-	stale := func() int { return w.int(`SELECT count(*) FROM trial_summaries WHERE stale`) }
+	stale := func() int { return w.Int(`SELECT count(*) FROM trial_summaries WHERE stale`) }
 	for _, interrupt := range []string{"nothing", "a merge", "an archived row"} {
 		for _, trial := range []int{large, small} {
-			if err := metrics.MarkStale(t.Context(), w.db.DB, trial); err != nil {
+			if err := metrics.MarkStale(t.Context(), w.DB.DB, trial); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if more, err := metrics.Summarize(t.Context(), w.db.DB); err != nil || !more || stale() != 1 || count(small) != 10 {
+		if more, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil || !more || stale() != 1 || count(small) != 10 {
 			t.Fatalf("%s: the first step: more %t, %d stale, %v", interrupt, more, stale(), err)
 		}
 		if n := count(large); n < 1000 || n > metrics.RebuildRows/metrics.RebuildShare {
@@ -182,8 +183,8 @@ func TestRebuildInSteps(t *testing.T) {
 			}
 		case "an archived row":
 			want--
-			w.exec(`UPDATE metrics SET archived = true WHERE trial_id = $1 AND position = 2`, large)
-			if err := metrics.MarkStale(t.Context(), w.db.DB, large); err != nil {
+			w.Exec(`UPDATE metrics SET archived = true WHERE trial_id = $1 AND position = 2`, large)
+			if err := metrics.MarkStale(t.Context(), w.DB.DB, large); err != nil {
 				t.Fatal(err)
 			}
 		}

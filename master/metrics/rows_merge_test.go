@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // reportAll stores reports by group commits, as if all of them waited at once. It returns the number of commits, and the bytes
@@ -35,13 +36,13 @@ func reportAll(t *testing.T, m *metrics.Writer, list []metrics.Report) (queue []
 // A trial that has stored the largest reports and repeats their steps makes a master neither read nor decode them.
 func TestRepeatsOfTheLargestReports(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	const n = 4 // of each kind
 	for first, value := range map[int]string{0: `to_jsonb(repeat('x', 8388608 - 100))`, n: `(SELECT jsonb_agg(0) FROM generate_series(1, 2796000))`} {
-		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, batches, reported_at) SELECT $1, 1, 'training', s, s, avg, '[]', now()
+		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, batches, reported_at) SELECT $1, 1, 'training', s, s, avg, '[]', now()
 			FROM (SELECT jsonb_build_object('x', `+value+`) AS avg OFFSET 0) a, generate_series($2::int, $2::int + $3::int - 1) s`, trial, first, n)
 	}
-	if least, most := w.int(`SELECT min(octet_length(avg::text)) FROM metrics`), w.int(`SELECT max(octet_length(avg::text)) FROM metrics`); least < report.MaxText-1000 || most > report.MaxText {
+	if least, most := w.Int(`SELECT min(octet_length(avg::text)) FROM metrics`), w.Int(`SELECT max(octet_length(avg::text)) FROM metrics`); least < report.MaxText-1000 || most > report.MaxText {
 		t.Fatalf("the reports have %d to %d bytes", least, most)
 	}
 	m := w.writer()
@@ -78,7 +79,7 @@ func TestRepeatsOfTheLargestReports(t *testing.T) {
 			}
 		}
 	}
-	if got := w.int(`SELECT count(*) FROM metrics WHERE merged AND avg->'y' = '1' AND octet_length((avg->'x')::text) > 8000000 AND batches = '[]'`); got != 2*n {
+	if got := w.Int(`SELECT count(*) FROM metrics WHERE merged AND avg->'y' = '1' AND octet_length((avg->'x')::text) > 8000000 AND batches = '[]'`); got != 2*n {
 		t.Errorf("%d rows have both metrics", got)
 	}
 }
@@ -86,18 +87,18 @@ func TestRepeatsOfTheLargestReports(t *testing.T) {
 // Rows that PostgreSQL stores in little room are as large as others.
 func TestRepeatsOfCompressedReports(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	const n = 400
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 140000)), now()
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 140000)), now()
 		FROM generate_series(0, $2::int - 1) s`, trial, n)
-	if most := w.int(`SELECT max(pg_column_size(avg)) FROM metrics`); most > 2000 {
+	if most := w.Int(`SELECT max(pg_column_size(avg)) FROM metrics`); most > 2000 {
 		t.Fatalf("a row has %d bytes", most)
 	}
 	list := make([]metrics.Report, n)
 	for i := range list {
 		list[i] = metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(i), Metrics: raw(`{"y": 1}`)}
 	}
-	if _, commits, _ := reportAll(t, w.writer(), list); commits < 3 || commits > 10 || w.int(`SELECT count(*) FROM metrics WHERE avg->'y' = '1'`) != n {
+	if _, commits, _ := reportAll(t, w.writer(), list); commits < 3 || commits > 10 || w.Int(`SELECT count(*) FROM metrics WHERE avg->'y' = '1'`) != n {
 		t.Errorf("%d commits", commits)
 	}
 }
@@ -105,7 +106,7 @@ func TestRepeatsOfCompressedReports(t *testing.T) {
 // The validations of a batch need little more memory than their text.
 func TestValidationsOfManyValues(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	const n = 100
 	text, unfit := `{"loss": 0.5, "list": [`+strings.Repeat("0,", 30_000)+`0]}`, `{"loss": "`+strings.Repeat("x", 60_000)+`"}`
 	list := make([]metrics.Report, n)
@@ -122,7 +123,7 @@ func TestValidationsOfManyValues(t *testing.T) {
 	if allocated > n*10*uint64(len(text)) {
 		t.Errorf("%.1f MB allocated for reports of %.1f MB", float64(allocated)/(1<<20), float64(n*len(text))/(1<<20))
 	}
-	if got := w.text(`SELECT format('%s %s %s', count(*), count(*) FILTER (WHERE body->>'metric' = '0.5'), max(octet_length(body::text)) < 200) FROM search_events WHERE kind = 'validated'`); got != "100 99 t" {
+	if got := w.Text(`SELECT format('%s %s %s', count(*), count(*) FILTER (WHERE body->>'metric' = '0.5'), max(octet_length(body::text)) < 200) FROM search_events WHERE kind = 'validated'`); got != "100 99 t" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -130,8 +131,8 @@ func TestValidationsOfManyValues(t *testing.T) {
 // One commit stores new reports and repeats, adds metrics and rejects other values; several reports of one key keep their order.
 func TestRepeatsOfAllKinds(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(`{"name": "single", "metric": "loss", "time_metric": "epochs", "smaller_is_better": true}`)
-	trial, other := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	exp := w.Experiment(`{"name": "single", "metric": "loss", "time_metric": "epochs", "smaller_is_better": true}`)
+	trial, other := w.Trial(exp, 0, 1), w.Trial(exp, 1, 1)
 	m := w.writer()
 	var list []metrics.Report
 	var want []string // beginning of the errors; "" for none
@@ -173,7 +174,7 @@ func TestRepeatsOfAllKinds(t *testing.T) {
 	add(99, 1, report.Validation, `{"loss": 7}`, "", "trial 99 not found")
 	send("the second ones")
 
-	got := w.text(`SELECT string_agg(format('%s %s %s %s', group_name, steps, avg, batches), E'\n' ORDER BY trial_id, group_name, position) FROM metrics`)
+	got := w.Text(`SELECT string_agg(format('%s %s %s %s', group_name, steps, avg, batches), E'\n' ORDER BY trial_id, group_name, position) FROM metrics`)
 	if want := `a%d%s 1 {"n": {"deep": [1.50]}, "x": 0.1, "nan": "NaN"} ` + `
 validation 1 {"f1": 2, "acc": 1, "loss": 0.5, "epochs": 2} ` + `
 validation 2 {"loss": 2} [{"loss": 2}]
@@ -182,7 +183,7 @@ validation 4 {"loss": 4} ` + `
 validation 1 {"loss": 7} []`; got != want {
 		t.Errorf("rows:\n%s\nwant:\n%s", got, want)
 	}
-	got = w.text(`SELECT string_agg(format('%s %s', trial, body), E'\n' ORDER BY trial, (body->>'steps')::int, seq) FROM search_events WHERE experiment_id = $1`, exp)
+	got = w.Text(`SELECT string_agg(format('%s %s', trial, body), E'\n' ORDER BY trial, (body->>'steps')::int, seq) FROM search_events WHERE experiment_id = $1`, exp)
 	if want := `0 {"run": 1, "steps": 1, "metric": null}
 0 {"run": 1, "time": 2, "steps": 1, "metric": 0.5}
 0 {"run": 1, "steps": 2, "metric": 2}
@@ -198,7 +199,7 @@ validation 1 {"loss": 7} []`; got != want {
 // Many reports of one step at the same time are all stored.
 func TestReportsOfOneStepAtOnce(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	m := w.writer()
 	var wg sync.WaitGroup
 	for i := range 30 {
@@ -211,7 +212,7 @@ func TestReportsOfOneStepAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	m.Wait()
-	if got := w.text(`SELECT format('%s %s', count(*), (SELECT count(*) FROM jsonb_object_keys(min(avg::text)::jsonb))) FROM metrics`); got != "1 20" {
+	if got := w.Text(`SELECT format('%s %s', count(*), (SELECT count(*) FROM jsonb_object_keys(min(avg::text)::jsonb))) FROM metrics`); got != "1 20" {
 		t.Errorf("rows and metrics: %s", got)
 	}
 }

@@ -6,22 +6,23 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestSampledMetrics: of many reports a sample is read that covers the whole time, also where a node's clock is
 // wrong or where nothing was measured for some time; and nothing that comes after it is lost.
 func TestSampledMetrics(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	insert := func(from time.Time, reports int, every time.Duration) {
 		t.Helper()
-		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
+		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
 			SELECT $1, 1, 'cpu', (extract(epoch FROM x.at) * 1e6)::bigint, x.at, '{"n": {"cpu_util_simple": 1}}'
 			FROM (SELECT $2::timestamptz + n * $3::interval AS at FROM generate_series(1, $4::int) n) x`, trial, from, every, reports)
 	}
 	read := func() (list []metrics.Row, newest metrics.GroupPosition) {
 		t.Helper()
-		newest, err := metrics.EachSampled(t.Context(), w.db.DB, trial, "cpu", func(page []metrics.Row) error {
+		newest, err := metrics.EachSampled(t.Context(), w.DB.DB, trial, "cpu", func(page []metrics.Row) error {
 			if len(page) > metrics.MaxPage {
 				t.Errorf("a page has %d reports", len(page))
 			}
@@ -66,7 +67,7 @@ func TestSampledMetrics(t *testing.T) {
 	}
 	insert(time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC), 2, time.Second)
 	after := 0
-	if _, err := metrics.EachAfter(t.Context(), w.db.DB, trial, "cpu", newest, func(page []metrics.Row) error { after += len(page); return nil }); err != nil || after != 2 {
+	if _, err := metrics.EachAfter(t.Context(), w.DB.DB, trial, "cpu", newest, func(page []metrics.Row) error { after += len(page); return nil }); err != nil || after != 2 {
 		t.Errorf("after the sample: %d reports, %v", after, err)
 	}
 }
@@ -74,12 +75,12 @@ func TestSampledMetrics(t *testing.T) {
 // A sample of long reports is read a few at a time.
 func TestSampledMetricsInSmallPages(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	const reports, long, bytes = metrics.SampleWindows*metrics.WindowReports + 2000, 300, 200_000
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
 		SELECT $1, 1, 'gpu', 1e15 + 1e6 * n, now(), CASE WHEN n <= $3 THEN jsonb_build_object('text', repeat('x', $4)) ELSE '{}' END FROM generate_series(1, $2::int) n`, trial, reports, long, bytes)
 	got, pages, last := 0, 0, int64(0)
-	newest, err := metrics.EachSampled(t.Context(), w.db.DB, trial, "gpu", func(page []metrics.Row) error {
+	newest, err := metrics.EachSampled(t.Context(), w.DB.DB, trial, "gpu", func(page []metrics.Row) error {
 		size := 0
 		for _, m := range page {
 			if size += len(m.Metrics); m.Position <= last {

@@ -4,17 +4,18 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // Pages of reports end after a megabyte, and together have every report once.
 func TestPagesOfLongReports(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
 		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', CASE WHEN n BETWEEN 500 AND 520 THEN 400000 ELSE 10 END)), now()
 		FROM generate_series(1, 2500) AS n`, trial)
 	next, pages := 1, 0
-	err := metrics.Each(t.Context(), w.db.DB, []int{trial}, "training", func(page []metrics.Row) error {
+	err := metrics.Each(t.Context(), w.DB.DB, []int{trial}, "training", func(page []metrics.Row) error {
 		pages++
 		bytes := 0
 		for _, m := range page {

@@ -11,20 +11,21 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestFullTrial: the reports of a trial are rejected when they take as much as those of one trial may, by every master and whether or not
 // they are summarized; those of its nodes at half of it. Other trials go on.
 func TestFullTrial(t *testing.T) {
 	w := newWorld(t)
-	w.db = openWith(t, w.dsn, 8, store.Options{Limits: store.Limits{Metrics: 100_000}})
-	experiment := w.experiment(lossSearcher)
-	trial, other := w.trial(experiment, 0, 1), w.trial(experiment, 1, 1)
+	w.DB = w.Open(8, store.Options{Limits: store.Limits{Metrics: 100_000}})
+	experiment := w.Experiment(rowtest.LossSearcher)
+	trial, other := w.Trial(experiment, 0, 1), w.Trial(experiment, 1, 1)
 	m := w.writer()
 	send := func(m *metrics.Writer, trial int, group string, n int) error {
 		return m.Report(t.Context(), metrics.Report{TrialID: trial, RunID: 1, Group: group, Steps: step(n), Metrics: raw(fmt.Sprintf(`{"loss": 1, "text": %q}`, noise(4000+n)))})
 	}
-	stored := func() int { return w.int(`SELECT count(*) FROM metrics WHERE trial_id = $1`, trial) }
+	stored := func() int { return w.Int(`SELECT count(*) FROM metrics WHERE trial_id = $1`, trial) }
 	for n := 1; n <= 200; n++ {
 		if err := send(m, trial, "gpu", n); err != nil {
 			if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "turn profiling off") {
@@ -37,7 +38,7 @@ func TestFullTrial(t *testing.T) {
 		}
 	}
 	half := stored()
-	if size := w.int(`SELECT sum(pg_column_size(avg)) FROM metrics`); size < 40_000 || size > 70_000 {
+	if size := w.Int(`SELECT sum(pg_column_size(avg)) FROM metrics`); size < 40_000 || size > 70_000 {
 		t.Errorf("the reports about nodes take %d bytes", size)
 	}
 	var err error
@@ -48,11 +49,11 @@ func TestFullTrial(t *testing.T) {
 		t.Error(err)
 	}
 	full := stored()
-	if size := w.int(`SELECT sum(pg_column_size(avg)) FROM metrics`); full <= half || size < 90_000 || size > 130_000 {
+	if size := w.Int(`SELECT sum(pg_column_size(avg)) FROM metrics`); full <= half || size < 90_000 || size > 130_000 {
 		t.Errorf("all reports take %d bytes", size)
 	}
 	w.summarize()
-	if n := w.int(`SELECT bytes FROM trial_summaries WHERE trial_id = $1`, trial); n < 100_000 || n > 140_000 {
+	if n := w.Int(`SELECT bytes FROM trial_summaries WHERE trial_id = $1`, trial); n < 100_000 || n > 140_000 {
 		t.Errorf("the summarizer counts %d bytes", n)
 	}
 	if err := send(w.writer(), trial, report.Validation, 1); !fault.Is(err, fault.TooLarge) {
@@ -66,18 +67,18 @@ func TestFullTrial(t *testing.T) {
 // TestFullTrialAmongOthers: in one commit, the reports of a full trial are rejected and the others are stored.
 func TestFullTrialAmongOthers(t *testing.T) {
 	w := newWorld(t)
-	w.db = openWith(t, w.dsn, 8, store.Options{Limits: store.Limits{Metrics: 100_000}})
-	experiment := w.experiment(lossSearcher)
+	w.DB = w.Open(8, store.Options{Limits: store.Limits{Metrics: 100_000}})
+	experiment := w.Experiment(rowtest.LossSearcher)
 	var batch []*database.Queued[*metrics.Report]
 	m := w.writer()
 	for i := range 6 {
-		r := metrics.Report{TrialID: w.trial(experiment, i, 1), RunID: 1, Group: report.Training, Steps: step(1), Metrics: raw(`{"loss": 1}`)}
+		r := metrics.Report{TrialID: w.Trial(experiment, i, 1), RunID: 1, Group: report.Training, Steps: step(1), Metrics: raw(`{"loss": 1}`)}
 		if err := r.Check(); err != nil {
 			t.Fatal(err)
 		}
 		batch = append(batch, &database.Queued[*metrics.Report]{Item: &r})
 		if i%3 == 1 {
-			w.exec(`INSERT INTO trial_summaries (trial_id, bytes) VALUES ($1, 100000)`, r.TrialID)
+			w.Exec(`INSERT INTO trial_summaries (trial_id, bytes) VALUES ($1, 100000)`, r.TrialID)
 		}
 	}
 	m.Flush(batch)
@@ -86,7 +87,7 @@ func TestFullTrialAmongOthers(t *testing.T) {
 			t.Errorf("report %d: %v", i, q.Err)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM metrics`); n != 4 {
+	if n := w.Int(`SELECT count(*) FROM metrics`); n != 4 {
 		t.Errorf("%d reports are stored", n)
 	}
 }

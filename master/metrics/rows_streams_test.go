@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // What a query of names may cost.
@@ -36,11 +37,11 @@ func allocates(call func()) int {
 // Names of many wide reports that no summary has yet cost little, and names of other reports are listed nevertheless.
 func TestNamesOfWideReports(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	trial, other := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	exp := w.Experiment(rowtest.LossSearcher)
+	trial, other := w.Trial(exp, 0, 1), w.Trial(exp, 1, 1)
 	insert := func(trial int, group string, first, n int, avg string) {
 		t.Helper()
-		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, $2, s, s, `+avg+`, now() FROM generate_series($3::int, $3::int + $4::int - 1) s`,
+		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, $2, s, s, `+avg+`, now() FROM generate_series($3::int, $3::int + $4::int - 1) s`,
 			trial, group, first, n)
 	}
 	list := func(db *store.DB) (names []string) {
@@ -73,13 +74,13 @@ func TestNamesOfWideReports(t *testing.T) {
 		t.Errorf("%d names: %v", len(names), names[:min(len(names), 3)])
 	}
 	w.summarize()
-	if names = list(w.db); len(names) != database.MaxFirstTexts || names[0] != "avg.early" || names[1] != "avg.late" {
+	if names = list(w.DB); len(names) != database.MaxFirstTexts || names[0] != "avg.early" || names[1] != "avg.late" {
 		t.Errorf("from the summaries: %d names: %v", len(names), names[:min(len(names), 3)])
 	}
-	w.exec(`DELETE FROM metrics WHERE group_name = 'training'`)
-	w.exec(`UPDATE trial_summaries SET summary = summary - 'avg_metrics'`)
+	w.Exec(`DELETE FROM metrics WHERE group_name = 'training'`)
+	w.Exec(`UPDATE trial_summaries SET summary = summary - 'avg_metrics'`)
 	insert(other, "Zeta", 0, 1, `'{"new": 1}'`)
-	if got := fmt.Sprint(list(w.db)); got != "[Zeta.new avg.early avg.late validation.a.b validation.loss]" {
+	if got := fmt.Sprint(list(w.DB)); got != "[Zeta.new avg.early avg.late validation.a.b validation.loss]" {
 		t.Errorf("names: %s", got)
 	}
 }
@@ -87,12 +88,12 @@ func TestNamesOfWideReports(t *testing.T) {
 // Summaries include reports that the summarizer has not processed, but not many large ones.
 func TestSummariesOfLargeReports(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 8000000)), now() FROM generate_series(1, 4) s`, trial)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 8000000)), now() FROM generate_series(1, 4) s`, trial)
 	var sums map[int]summary.Trial
 	got := allocates(func() {
 		var err error
-		if sums, err = metrics.Summaries(t.Context(), w.db.DB, []int{trial}); err != nil {
+		if sums, err = metrics.Summaries(t.Context(), w.DB.DB, []int{trial}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -100,7 +101,7 @@ func TestSummariesOfLargeReports(t *testing.T) {
 		t.Errorf("%.1f MB allocated, %+v", float64(got)/(1<<20), x)
 	}
 	w.summarize()
-	if sums, err := metrics.Summaries(t.Context(), w.db.DB, []int{trial}); err != nil || sums[trial].Metrics["avg_metrics"]["x"].Count != 4 {
+	if sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{trial}); err != nil || sums[trial].Metrics["avg_metrics"]["x"].Count != 4 {
 		t.Errorf("%+v, %v", sums[trial], err)
 	}
 }
@@ -108,49 +109,49 @@ func TestSummariesOfLargeReports(t *testing.T) {
 // costs runs a query on a connection of its own, and returns by how much the memory of its backend grew at most, and how many
 // bytes of temporary files it wrote.
 func (w *world) costs(search func(db *store.DB) error) (memory, temp int) {
-	w.t.Helper()
-	db := openTest(w.t, w.dsn, 1)
+	w.T.Helper()
+	db := w.Open(1, store.Options{})
 	defer db.Close()
 	ask := func(sql string) int {
-		n, err := database.Scalar[int](w.t.Context(), db.DB, sql)
+		n, err := database.Scalar[int](w.T.Context(), db.DB, sql)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		return n
 	}
 	written := func() int {
-		if _, err := db.Exec(w.t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
-			w.t.Fatal(err)
+		if _, err := db.Exec(w.T.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
+			w.T.Fatal(err)
 		}
 		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
 	}
-	if _, _, err := db.SearchRuns(w.t.Context(), auth.Everywhere(), store.Search{IDs: []int{0}}, 0, 10); err != nil {
-		w.t.Fatal(err)
+	if _, _, err := db.SearchRuns(w.T.Context(), auth.Everywhere(), store.Search{IDs: []int{0}}, 0, 10); err != nil {
+		w.T.Fatal(err)
 	}
 	pid := ask(`SELECT pg_backend_pid()`)
 	wrote, had := written(), w.highest(pid)
 	if err := search(db); err != nil {
-		w.t.Error(err)
+		w.T.Error(err)
 	}
 	return w.highest(pid) - had, written() - wrote
 }
 
 // highest is the most memory that a process has had at once, in bytes.
 func (w *world) highest(pid int) int {
-	w.t.Helper()
+	w.T.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kb, err := strconv.Atoi(strings.Fields(rest)[0])
 			if err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 			return kb << 10
 		}
 	}
-	w.t.Fatalf("process %d has no VmHWM", pid)
+	w.T.Fatalf("process %d has no VmHWM", pid)
 	return 0
 }

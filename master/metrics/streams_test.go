@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -45,8 +46,8 @@ func TestMetricStreams(t *testing.T) {
 			t.Errorf("names, %s: %v", state, got)
 		}
 		waitFor(t, func() bool { // transactions of other tests on the same server delay the summaries
-			_, err := metrics.Summarize(t.Context(), r.db.DB)
-			done, caught := metrics.CaughtUp(t.Context(), r.db.DB)
+			_, err := metrics.Summarize(t.Context(), r.DB.DB)
+			done, caught := metrics.CaughtUp(t.Context(), r.DB.DB)
 			return err == nil && caught == nil && done
 		})
 	}
@@ -81,10 +82,10 @@ func TestMetricStreamsFollow(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	a := r.running()
-	other := r.trial(a.exp, 1, 1)
+	other := r.Trial(a.exp, 1, 1)
 	value := func(trial int, loss float64) {
 		t.Helper()
-		r.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, jsonb_build_object('validation_metrics', jsonb_build_object('loss',
+		r.Exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, jsonb_build_object('validation_metrics', jsonb_build_object('loss',
 			jsonb_build_object('type', 'number', 'min', $2::float8, 'max', $2::float8)))) ON CONFLICT (trial_id) DO UPDATE SET summary = EXCLUDED.summary`, trial, loss)
 	}
 	a.reports("validation", 10, `{"loss":1}`)
@@ -157,11 +158,11 @@ func TestProfiler(t *testing.T) {
 // A stream of names knows a limited number of names to be sent.
 func TestNamesThatAStreamKnows(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	if err := w.writer().Report(t.Context(), metrics.Report{TrialID: w.trial(exp, 0, 1), RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"lr":0.5}`)}); err != nil {
+	exp := w.Experiment(rowtest.LossSearcher)
+	if err := w.writer().Report(t.Context(), metrics.Report{TrialID: w.Trial(exp, 0, 1), RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"lr":0.5}`)}); err != nil {
 		t.Fatal(err)
 	}
-	d := metrics.Deps{DB: w.db.DB, Searches: w.db.SearchesOf}
+	d := metrics.Deps{DB: w.DB.DB, Searches: w.DB.SearchesOf}
 	seen := map[v1.MetricIdentifier]bool{}
 	names := func() string {
 		t.Helper()

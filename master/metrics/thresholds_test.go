@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -16,8 +17,8 @@ func TestThresholds(t *testing.T) {
 	w := newWorld(t)
 	hook := w.hook("a", 1, event.Workspace, `METRIC_THRESHOLD_EXCEEDED {"metric": "acc\"uracy", "group": "validation", "above": 0.9}`,
 		`METRIC_THRESHOLD_EXCEEDED {"metric": "loss", "group": "training", "below": -1}`)
-	id, excluded := w.experiment(lossSearcher), w.hooked(`{"exclude": true}`)
-	first, second, third := w.trial(id, 0, 1), w.trial(id, 1, 1), w.trial(excluded, 0, 1)
+	id, excluded := w.Experiment(rowtest.LossSearcher), w.hooked(`{"exclude": true}`)
+	first, second, third := w.Trial(id, 0, 1), w.Trial(id, 1, 1), w.Trial(excluded, 0, 1)
 	m := w.writer()
 	report := func(trial, steps int, group, values string) {
 		t.Helper()
@@ -49,7 +50,7 @@ func TestThresholds(t *testing.T) {
 
 // hook inserts a webhook with triggers, each as TYPE {condition}.
 func (w *world) hook(name string, workspace int, mode string, triggers ...string) int {
-	w.t.Helper()
+	w.T.Helper()
 	h := webhook.Webhook{Name: name, URL: "https://example.com/" + name, Type: event.Default, Mode: mode}
 	if workspace > 0 {
 		h.WorkspaceID = &workspace
@@ -59,29 +60,29 @@ func (w *world) hook(name string, workspace int, mode string, triggers ...string
 		t := webhook.Trigger{Type: kind}
 		if condition != "" {
 			if err := json.Unmarshal([]byte(condition), &t.Condition); err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 		}
 		h.Triggers = append(h.Triggers, t)
 	}
-	id, err := webhook.Insert(w.t.Context(), w.db.DB, h)
+	id, err := webhook.Insert(w.T.Context(), w.DB.DB, h)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return id
 }
 
 // spread gives all events to their webhooks, as the leader's sender does.
 func (w *world) spread() {
-	w.t.Helper()
+	w.T.Helper()
 	for {
 		n := 0
-		err := w.db.Tx(w.t.Context(), func(tx *store.DB) (err error) {
-			n, _, err = webhook.SpreadEvents(w.t.Context(), tx.DB, webhook.Round{Most: 50})
+		err := w.DB.Tx(w.T.Context(), func(tx *store.DB) (err error) {
+			n, _, err = webhook.SpreadEvents(w.T.Context(), tx.DB, webhook.Round{Most: 50})
 			return err
 		})
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		if n == 0 {
 			return
@@ -91,11 +92,11 @@ func (w *world) spread() {
 
 // events lists the events of a webhook that wait, the first first.
 func (w *world) events(hook int) []event.Event {
-	w.t.Helper()
+	w.T.Helper()
 	w.spread()
-	list, err := webhook.Deliveries(w.t.Context(), w.db.DB, hook, 0, 1000)
+	list, err := webhook.Deliveries(w.T.Context(), w.DB.DB, hook, 0, 1000)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	var all []event.Event
 	for i := len(list) - 1; i >= 0; i-- {
@@ -104,7 +105,7 @@ func (w *world) events(hook int) []event.Event {
 		}
 		var e event.Event
 		if err := json.Unmarshal(list[i].Event, &e); err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		all = append(all, e)
 	}
@@ -113,8 +114,8 @@ func (w *world) events(hook int) []event.Event {
 
 // hooked inserts an experiment with this section integrations.webhooks.
 func (w *world) hooked(section string) int {
-	w.t.Helper()
-	id := w.experiment(lossSearcher)
-	w.exec(`UPDATE experiments SET config = config || jsonb_build_object('integrations', jsonb_build_object('webhooks', $2::text::jsonb)) WHERE id = $1`, id, section)
+	w.T.Helper()
+	id := w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET config = config || jsonb_build_object('integrations', jsonb_build_object('webhooks', $2::text::jsonb)) WHERE id = $1`, id, section)
 	return id
 }

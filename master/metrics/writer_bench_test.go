@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // BenchmarkReports stores batches of reports of 50 trials: new ones, the same again, and further names of their steps.
@@ -18,10 +19,10 @@ func BenchmarkReports(b *testing.B) {
 		for _, kind := range []string{"new", "repeated", "merged"} {
 			b.Run(group+"/"+kind, func(b *testing.B) {
 				w := newWorld(b)
-				exp := w.experiment(lossSearcher)
+				exp := w.Experiment(rowtest.LossSearcher)
 				trials := make([]int, 50)
 				for i := range trials {
-					trials[i] = w.trial(exp, i, 1)
+					trials[i] = w.Trial(exp, i, 1)
 				}
 				m := w.writer()
 				send := func(first int, values string) {

@@ -19,12 +19,13 @@ import (
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 func TestReportKeys(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	trial := w.trial(exp, 0, 2)
+	exp := w.Experiment(rowtest.LossSearcher)
+	trial := w.Trial(exp, 0, 2)
 	m := w.writer()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
 	for _, c := range []struct {
@@ -85,7 +86,7 @@ func TestReportKeys(t *testing.T) {
 			}
 		}
 	}
-	got := w.text(`SELECT string_agg(format('%s %s %s %s', group_name, steps, avg, batches), ' | ' ORDER BY group_name, position) FROM metrics`)
+	got := w.Text(`SELECT string_agg(format('%s %s %s %s', group_name, steps, avg, batches), ' | ' ORDER BY group_name, position) FROM metrics`)
 	want := `gpu  {"util": 1}  | gpu  {"util": 2}  | ` +
 		`training 1 {"s": "x", "f1": 1, "acc": 0.5, "loss": 1.50} [{"loss": 1}] | training 2 {"loss": 9}  | training 4 {"loss": "NaN"}  | ` +
 		`validation 1 {"loss": 9} `
@@ -98,8 +99,8 @@ func TestReportKeys(t *testing.T) {
 // stored, and those of its own trial in the next batches.
 func TestBadReportFailsAlone(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	trials := []int{w.trial(exp, 0, 1), w.trial(exp, 1, 1), w.trial(exp, 2, 1)}
+	exp := w.Experiment(rowtest.LossSearcher)
+	trials := []int{w.Trial(exp, 0, 1), w.Trial(exp, 1, 1), w.Trial(exp, 2, 1)}
 	m := w.writer()
 	var batch []*database.Queued[*metrics.Report]
 	for i := range 51 {
@@ -115,7 +116,7 @@ func TestBadReportFailsAlone(t *testing.T) {
 		batch = append(batch, m.Group().Together(r)...)
 	}
 	m.Group().FlushNext()
-	if n := w.int(`SELECT count(*) FROM metrics WHERE trial_id <> $1`, trials[1]); n != 32 {
+	if n := w.Int(`SELECT count(*) FROM metrics WHERE trial_id <> $1`, trials[1]); n != 32 {
 		t.Errorf("%d rows of the other trials after the first flush, want 32", n)
 	}
 	flushes := 1
@@ -127,7 +128,7 @@ func TestBadReportFailsAlone(t *testing.T) {
 			t.Errorf("report %d: %v", i, q.Err)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM metrics`); n != 48 || flushes != 2 {
+	if n := w.Int(`SELECT count(*) FROM metrics`); n != 48 || flushes != 2 {
 		t.Errorf("%d rows after %d flushes, want 48 after 2", n, flushes)
 	}
 }
@@ -137,12 +138,12 @@ func TestBadReportFailsAlone(t *testing.T) {
 func TestConcurrentReports(t *testing.T) {
 	w := newWorld(t)
 	const trials, steps = 8, 40
-	exps := []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
-	masters := []*metrics.Writer{w.writer(), writerOf(openTest(t, w.dsn, 4), w.bus)}
+	exps := []int{w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)}
+	masters := []*metrics.Writer{w.writer(), writerOf(w.Open(4, store.Options{}), w.Bus)}
 	var wg sync.WaitGroup
 	errs := make(chan error, trials*steps*4)
 	for i := range trials {
-		trial := w.trial(exps[i%2], i/2, 1)
+		trial := w.Trial(exps[i%2], i/2, 1)
 		for twice := range 2 {
 			wg.Go(func() {
 				for s := range steps {
@@ -161,15 +162,15 @@ func TestConcurrentReports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM metrics`); n != trials*steps*2 {
+	if n := w.Int(`SELECT count(*) FROM metrics`); n != trials*steps*2 {
 		t.Errorf("%d rows, want %d", n, trials*steps*2)
 	}
 	for _, exp := range exps {
-		n := w.int(`SELECT count(*) FROM search_events WHERE experiment_id = $1`, exp)
-		if last := w.int(`SELECT max(seq) FROM search_events WHERE experiment_id = $1`, exp); n != trials/2*steps || last != n {
+		n := w.Int(`SELECT count(*) FROM search_events WHERE experiment_id = $1`, exp)
+		if last := w.Int(`SELECT max(seq) FROM search_events WHERE experiment_id = $1`, exp); n != trials/2*steps || last != n {
 			t.Errorf("experiment %d: %d events, last %d, want %d", exp, n, last, trials/2*steps)
 		}
-		if twice := w.int(`SELECT count(*) FROM (SELECT trial, body->'steps' FROM search_events WHERE experiment_id = $1
+		if twice := w.Int(`SELECT count(*) FROM (SELECT trial, body->'steps' FROM search_events WHERE experiment_id = $1
 			GROUP BY 1, 2 HAVING count(*) > 1) d`, exp); twice != 0 {
 			t.Errorf("experiment %d: %d validations have two events", exp, twice)
 		}
@@ -178,10 +179,10 @@ func TestConcurrentReports(t *testing.T) {
 
 func TestValidationEvents(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(`{"name": "single", "metric": "loss", "time_metric": "epochs", "smaller_is_better": true}`)
-	trial := w.trial(exp, 3, 1)
+	exp := w.Experiment(`{"name": "single", "metric": "loss", "time_metric": "epochs", "smaller_is_better": true}`)
+	trial := w.Trial(exp, 3, 1)
 	m := w.writer()
-	wake, cancel := w.bus.Subscribe(store.TopicEvents)
+	wake, cancel := w.Bus.Subscribe(store.TopicEvents)
 	defer cancel()
 	report := func(group string, s int, values string) {
 		t.Helper()
@@ -208,7 +209,7 @@ func TestValidationEvents(t *testing.T) {
 	report("validation", 2, `{"acc": 1, "f1": 2}`)        // more names, still missing
 	report("validation", 2, `{"loss": 0.25}`)             // here it comes
 	report("validation", 3, `{"loss": "NaN"}`)
-	got := w.text(`SELECT string_agg(format('%s %s %s %s', seq, kind, trial, body), E'\n' ORDER BY seq) FROM search_events WHERE experiment_id = $1`, exp)
+	got := w.Text(`SELECT string_agg(format('%s %s %s %s', seq, kind, trial, body), E'\n' ORDER BY seq) FROM search_events WHERE experiment_id = $1`, exp)
 	want := `1 validated 3 {"run": 1, "time": 2, "steps": 1, "metric": 0.5}
 2 validated 3 {"run": 1, "steps": 2, "metric": null}
 3 validated 3 {"run": 1, "steps": 2, "metric": 0.25}
@@ -216,11 +217,11 @@ func TestValidationEvents(t *testing.T) {
 	if got != want {
 		t.Errorf("events:\n%s\nwant:\n%s", got, want)
 	}
-	best, err := w.db.BestValidation(t.Context(), exp)
+	best, err := w.DB.BestValidation(t.Context(), exp)
 	if err != nil || best != 0.25 {
 		t.Errorf("best: %v %v", best, err)
 	}
-	if _, err := w.db.BestValidation(t.Context(), w.experiment(lossSearcher)); !fault.Is(err, fault.NotFound) {
+	if _, err := w.DB.BestValidation(t.Context(), w.Experiment(rowtest.LossSearcher)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no validation: %v", err)
 	}
 }
@@ -229,12 +230,12 @@ func TestValidationEvents(t *testing.T) {
 // reaches its limit with this batch.
 func TestFactsAtTheirBound(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
+	exp := w.Experiment(rowtest.LossSearcher)
 	m := w.writer()
 	m.RememberFacts(1)
 	var batch []*database.Queued[*metrics.Report]
 	for i := range 3 {
-		batch = append(batch, &database.Queued[*metrics.Report]{Item: &metrics.Report{TrialID: w.trial(exp, i, 1), RunID: 1, Group: report.Validation}})
+		batch = append(batch, &database.Queued[*metrics.Report]{Item: &metrics.Report{TrialID: w.Trial(exp, i, 1), RunID: 1, Group: report.Validation}})
 		known, err := m.TrialFacts(t.Context(), batch)
 		if err != nil || len(known) != len(batch) {
 			t.Fatalf("the facts of %d trials, want %d: %v", len(known), len(batch), err)
@@ -262,17 +263,17 @@ func TestReportWithoutDatabase(t *testing.T) {
 func TestSummaryMissesNoLateCommit(t *testing.T) {
 	w := newWorld(t)
 	const trials, reports = 6, 60
-	exp := w.experiment(lossSearcher)
+	exp := w.Experiment(rowtest.LossSearcher)
 	ids := make([]int, trials)
 	for i := range ids {
-		ids[i] = w.trial(exp, i, 1)
+		ids[i] = w.Trial(exp, i, 1)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	for range 2 { // two masters summarize
 		work.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := metrics.Summarize(ctx, w.db.DB); err != nil && ctx.Err() == nil {
+				if _, err := metrics.Summarize(ctx, w.DB.DB); err != nil && ctx.Err() == nil {
 					t.Error(err)
 					return
 				}
@@ -288,7 +289,7 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 		writers.Go(func() {
 			rng := rand.New(rand.NewPCG(1, uint64(i)))
 			for s := range reports {
-				err := w.db.Tx(context.Background(), func(tx *store.DB) error {
+				err := w.DB.Tx(context.Background(), func(tx *store.DB) error {
 					_, err := metrics.InsertReports(context.Background(), tx.DB, []*database.Queued[*metrics.Report]{{Item: &metrics.Report{TrialID: trial, RunID: 1,
 						Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}}})
 					if rng.IntN(3) == 0 {
@@ -313,7 +314,7 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 	stop()
 	work.Wait()
 	w.summarize()
-	sums, err := metrics.Summaries(t.Context(), w.db.DB, ids)
+	sums, err := metrics.Summaries(t.Context(), w.DB.DB, ids)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,8 +328,8 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 
 func TestSummaries(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	trial := w.trial(exp, 0, 1)
+	exp := w.Experiment(rowtest.LossSearcher)
+	trial := w.Trial(exp, 0, 1)
 	m := w.writer()
 	report := func(run int, group string, s int, values string) {
 		t.Helper()
@@ -339,7 +340,7 @@ func TestSummaries(t *testing.T) {
 	stored := func() string {
 		t.Helper()
 		w.summarize()
-		return w.text(`SELECT format('%s | %s | %s/%s %s/%s %s', summary, total_batches, latest_run, latest_steps, best_run, best_steps, searcher_value)
+		return w.Text(`SELECT format('%s | %s | %s/%s %s/%s %s', summary, total_batches, latest_run, latest_steps, best_run, best_steps, searcher_value)
 			FROM trial_summaries WHERE trial_id = $1`, trial)
 	}
 	check := func(what, want string) {
@@ -361,15 +362,15 @@ func TestSummaries(t *testing.T) {
 	check("a merge", strings.Replace(before, `"validation_metrics": {`, `"validation_metrics": {"acc": {"max": 1, "min": 1, "sum": 1, "last": 1, "mean": 1, "type": "number", "count": 1}, `, 1))
 
 	// A new run restarts from step 2: later reports of the old run no longer count.
-	w.attempt(trial, 2, 1)
-	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 2, 'COMPLETED')`, w.taskOf(trial), trial)
-	if _, err := w.db.Claim(t.Context(), goodClaim(w.taskOf(trial)+".2", 0, "n")); err != nil {
+	w.Attempt(trial, 2, 1)
+	w.Exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 2, 'COMPLETED')`, w.TaskOf(trial), trial)
+	if _, err := w.DB.Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	check("a rollback", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.5, "sum": 0.5, "last": 0.5, "mean": 0.5, "type": "number", "count": 1}}} | 2 | 1/2 1/2 0.5`)
 	report(2, "validation", 3, `{"loss": 0.25}`)
 	check("the next run", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.25, "sum": 0.75, "last": 0.25, "mean": 0.375, "type": "number", "count": 2}}} | 3 | 2/3 2/3 0.25`)
-	at, err := metrics.ValidationsAt(t.Context(), w.db.DB, map[int]summary.Validation{trial: {Run: 2, Steps: 3}}, 1000)
+	at, err := metrics.ValidationsAt(t.Context(), w.DB.DB, map[int]summary.Validation{trial: {Run: 2, Steps: 3}}, 1000)
 	if err != nil || string(at[trial].Metrics) != `{"loss": 0.25}` {
 		t.Errorf("the best validation: %s %v", at[trial].Metrics, err)
 	}
@@ -379,7 +380,7 @@ func TestSummaries(t *testing.T) {
 // transaction that is older than the first new row ends after the summaries were rebuilt.
 func TestSummariesAfterRestore(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	m := w.writer()
 	report := func(s int) {
 		t.Helper()
@@ -391,9 +392,9 @@ func TestSummariesAfterRestore(t *testing.T) {
 		report(s)
 	}
 	w.summarize()
-	w.exec(`UPDATE metrics SET xid = '4000000000000'`)
-	w.exec(`UPDATE metrics_cursor SET xid = '4000000000001'`)
-	older, err := pgx.Connect(t.Context(), w.dsn)
+	w.Exec(`UPDATE metrics SET xid = '4000000000000'`)
+	w.Exec(`UPDATE metrics_cursor SET xid = '4000000000001'`)
+	older, err := pgx.Connect(t.Context(), w.DSN)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,17 +405,17 @@ func TestSummariesAfterRestore(t *testing.T) {
 		}
 	}
 	report(9)
-	if _, err := metrics.Summarize(t.Context(), w.db.DB); err != nil {
+	if _, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil {
 		t.Fatal(err)
 	}
-	if ahead := w.int(`SELECT count(*) FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot())`); ahead != 0 {
+	if ahead := w.Int(`SELECT count(*) FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot())`); ahead != 0 {
 		t.Error("the cursor still stands where the other server was")
 	}
 	if _, err := older.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
 	w.summarize()
-	sums, err := metrics.Summaries(t.Context(), w.db.DB, []int{trial})
+	sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{trial})
 	if err != nil || sums[trial].Metrics["avg_metrics"]["loss"].Count != 4 {
 		t.Errorf("%+v %v", sums[trial].Metrics["avg_metrics"]["loss"], err)
 	}
@@ -424,8 +425,8 @@ func TestSummariesAfterRestore(t *testing.T) {
 // and counts no report twice afterwards.
 func TestReadersSeeWhatWasReported(t *testing.T) {
 	w := newWorld(t)
-	exp := w.experiment(lossSearcher)
-	trial, other := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	exp := w.Experiment(rowtest.LossSearcher)
+	trial, other := w.Trial(exp, 0, 1), w.Trial(exp, 1, 1)
 	m := w.writer()
 	report := func(trial int, group string, s int, values string) {
 		t.Helper()
@@ -435,7 +436,7 @@ func TestReadersSeeWhatWasReported(t *testing.T) {
 	}
 	check := func(when string, batches int, count int64) {
 		t.Helper()
-		sums, err := metrics.Summaries(t.Context(), w.db.DB, []int{trial})
+		sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{trial})
 		if err != nil || len(sums) != 1 {
 			t.Fatalf("%s: %+v %v", when, sums, err)
 		}
@@ -450,7 +451,7 @@ func TestReadersSeeWhatWasReported(t *testing.T) {
 	check("before the first summary", 2, 1)
 	w.summarize()
 
-	older, err := pgx.Connect(t.Context(), w.dsn)
+	older, err := pgx.Connect(t.Context(), w.DSN)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -463,10 +464,10 @@ func TestReadersSeeWhatWasReported(t *testing.T) {
 	report(trial, "training", 3, `{"loss": 1}`)
 	report(other, "training", 9, `{"loss": 1}`)
 	report(trial, "validation", 4, `{"loss": 0.75}`)
-	if _, err := metrics.Summarize(t.Context(), w.db.DB); err != nil {
+	if _, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := metrics.CaughtUp(t.Context(), w.db.DB); err != nil || done {
+	if done, err := metrics.CaughtUp(t.Context(), w.DB.DB); err != nil || done {
 		t.Fatalf("the older transaction holds nothing back: %v", err)
 	}
 	check("behind an older transaction", 4, 2)
@@ -479,19 +480,19 @@ func TestReadersSeeWhatWasReported(t *testing.T) {
 
 func TestReadMetrics(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	const steps = 2500 // more than two pages
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT $1, 1, 'training', s, s, now(), jsonb_build_object('loss', s, 'acc', CASE WHEN s = 1234 THEN 1e6 ELSE s % 7 END) FROM generate_series(0, $2 - 1) s`, trial, steps)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg) SELECT $1, 1, 'gpu', 1e15 + s, now() + s * interval '1 s', '{"util": 1}' FROM generate_series(1, 1001) s`, trial)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, archived) VALUES ($1, 1, 'training', 99999, 99999, now(), '{"loss": 1}', true)`, trial)
-	groups, err := metrics.Groups(t.Context(), w.db.DB, trial)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg) SELECT $1, 1, 'gpu', 1e15 + s, now() + s * interval '1 s', '{"util": 1}' FROM generate_series(1, 1001) s`, trial)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, archived) VALUES ($1, 1, 'training', 99999, 99999, now(), '{"loss": 1}', true)`, trial)
+	groups, err := metrics.Groups(t.Context(), w.DB.DB, trial)
 	if err != nil || strings.Join(groups, " ") != "gpu training" {
 		t.Errorf("groups: %v %v", groups, err)
 	}
 	seen := map[string]int{}
 	last := -1
-	err = metrics.Each(t.Context(), w.db.DB, []int{trial, 999}, "", func(page []metrics.Row) error {
+	err = metrics.Each(t.Context(), w.DB.DB, []int{trial, 999}, "", func(page []metrics.Row) error {
 		for _, m := range page {
 			seen[m.Group]++
 			if m.Group == "training" {
@@ -507,15 +508,15 @@ func TestReadMetrics(t *testing.T) {
 		t.Errorf("read back: %v %v", seen, err)
 	}
 	stop := errors.New("enough")
-	if err := metrics.Each(t.Context(), w.db.DB, []int{trial}, "gpu", func([]metrics.Row) error { return stop }); !errors.Is(err, stop) {
+	if err := metrics.Each(t.Context(), w.DB.DB, []int{trial}, "gpu", func([]metrics.Row) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("stopping: %v", err)
 	}
 
-	all, err := metrics.Curve(t.Context(), w.db.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: new(19)})
+	all, err := metrics.Curve(t.Context(), w.DB.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: new(19)})
 	if err != nil || len(all) != 10 || all[0].Steps != 10 || all[9].Values[0] != 19 {
 		t.Errorf("a range: %v %v", all, err)
 	}
-	few, err := metrics.Curve(t.Context(), w.db.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, MaxPoints: 100})
+	few, err := metrics.Curve(t.Context(), w.DB.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, MaxPoints: 100})
 	if err != nil || len(few) > 100 || len(few) < 40 {
 		t.Fatalf("thinned: %d points, %v", len(few), err)
 	}
@@ -534,7 +535,7 @@ func TestReadMetrics(t *testing.T) {
 func TestMetricFeed(t *testing.T) {
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
-	trial, other := w.trial(w.experiment(lossSearcher), 0, 1), w.trial(w.experiment(lossSearcher), 0, 1)
+	trial, other := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1), w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	m := w.writer()
 	report := func(trial, s int) {
 		t.Helper()
@@ -543,7 +544,7 @@ func TestMetricFeed(t *testing.T) {
 		}
 	}
 	report(trial, 0)
-	feed := metrics.NewFeed(ctx, w.db.DB, w.bus)
+	feed := metrics.NewFeed(ctx, w.DB.DB, w.Bus)
 	ch, at, cancel, err := feed.Watch(t.Context(), trial)
 	if err != nil {
 		t.Fatal(err)
@@ -580,7 +581,7 @@ func TestMetricFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missed []metrics.Row
-	if err := metrics.EachBetween(t.Context(), w.db.DB, []int{trial}, at, now, func(page []metrics.Row) error {
+	if err := metrics.EachBetween(t.Context(), w.DB.DB, []int{trial}, at, now, func(page []metrics.Row) error {
 		missed = append(missed, page...)
 		return nil
 	}); err != nil {

@@ -215,6 +215,12 @@ func attemptsOf(job string) (ofTask, ofTrial string) {
 	return ofTask, strings.Replace(ofTask, "-", ".", 1)
 }
 
+// PoolOf returns the pool of an attempt by the id of the attempt's job; "" if it has no row.
+func (db *DB) PoolOf(ctx context.Context, job string) (string, error) {
+	ofTask, ofTrial := attemptsOf(job)
+	return database.Scalar[string](ctx, db.DB, `SELECT coalesce((SELECT pool FROM allocations WHERE id IN ($1, $2) LIMIT 1), '')`, ofTask, ofTrial)
+}
+
 // NomadAllocations returns the Nomad allocations of an attempt's job.
 func (db *DB) NomadAllocations(ctx context.Context, job string) ([]string, error) {
 	ofTask, ofTrial := attemptsOf(job)
@@ -229,4 +235,29 @@ func (db *DB) EndedJobs(ctx context.Context, jobs []string) ([]string, error) {
 	return database.Scalars[string](ctx, db.DB, `
 		SELECT j.name FROM unnest($1::text[]) AS j (name)
 		WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.state <> 'TERMINATED' AND 'det-' || replace(a.id, '.', '-') = j.name)`, jobs)
+}
+
+// NewAllocation is an attempt to queue. It gets the priority that its task has when it is
+// stored: a user may have changed it since the plan was made.
+type NewAllocation struct {
+	ID        string
+	TaskID    string
+	RunID     int
+	Pool      string
+	Slots     int
+	Priority  int
+	NotBefore *time.Time
+	Exclude   []string
+}
+
+// QueueNewAllocation adds the statement that inserts an attempt.
+func QueueNewAllocation(b *database.Statements, a NewAllocation) {
+	if a.Exclude == nil {
+		a.Exclude = []string{}
+	}
+	b.QueueOne("attempt "+a.ID, `
+		WITH t AS (UPDATE tasks SET queued_at = coalesce(queued_at, now()) WHERE id = $2 RETURNING id, priority, queued_at)
+		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude, queued_at)
+		SELECT $1, t.id, $3, $4, $5, t.priority, $6, $7, t.queued_at FROM t`,
+		a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.NotBefore, a.Exclude)
 }

@@ -111,8 +111,8 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 // firstTrials inserts the counter and the first trials of an experiment, so that clients find them as
 // soon as the request is answered, even if the experiment is paused.
 func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperiment, only *int) error {
-	s := &statements{}
-	s.queue(`INSERT INTO search_counters (experiment_id) VALUES ($1)`, owner.ID)
+	s := &database.Statements{}
+	s.Queue(`INSERT INTO search_counters (experiment_id) VALUES ($1)`, owner.ID)
 	if n.Search != nil {
 		rows, err := trial.First(owner, n.Search, !n.Active)
 		if err != nil {
@@ -120,10 +120,10 @@ func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperimen
 		}
 		for _, t := range rows {
 			t.ID = only
-			queueNewTrial(s, t)
+			QueueNewTrial(s, t)
 		}
 	}
-	return s.send(ctx, db)
+	return s.Send(ctx, db.DB)
 }
 
 // An Action is a request of a user about an experiment.

@@ -2,60 +2,12 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
 )
-
-// TestGateAgainstTheLoop tests a claim during which the loop wants to end the attempt because
-// no runner has claimed it. The loop's statement begins before the claim is committed, and
-// waits for its lock; then it must see the claim. (In READ COMMITTED, a statement that has
-// waited for a lock does not read other tables again.)
-func TestGateAgainstTheLoop(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	exp := w.experiment(lossSearcher)
-	loop := openTest(t, w.dsn, 2)
-	for i := range 5 {
-		id := w.attempt(w.trial(exp, i, 0), 1, 1)
-		inside, commit, claimed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		go func() {
-			claimed <- w.db.Tx(ctx, func(tx *DB) error {
-				c := goodClaim(id, 0, "n")
-				g, err := tx.lockGate(ctx, c)
-				if err == nil {
-					_, err = tx.passGate(ctx, c, g)
-				}
-				close(inside)
-				<-commit
-				return err
-			})
-		}()
-		<-inside
-		ended := make(chan error, 1)
-		go func() {
-			ended <- loop.Tx(ctx, func(tx *DB) error {
-				return tx.ApplyChanges(ctx, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED",
-					Ended: true, Unstarted: true, Outcome: "unplaced", ExitReason: "it did not start"}}})
-			})
-		}()
-		waitBlocked(t, w)
-		close(commit)
-		if err := <-claimed; err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; err == nil {
-			t.Error("the loop ended an attempt that was claimed")
-		}
-		if n := w.int(`SELECT count(*) FROM allocations a JOIN members m ON m.allocation_id = a.id
-			WHERE a.id = $1 AND a.state = 'TERMINATED' AND m.claimed_at IS NOT NULL`, id); n > 0 {
-			t.Errorf("%s ended as an unclaimed attempt, but a member has claimed it", id)
-		}
-	}
-}
 
 // TestGateAgainstANewPassword tests a claim and a new password of the owner at the same time:
 // whichever is first, no session of the task may remain.
@@ -189,39 +141,4 @@ func TestRollbackIsDoneOnce(t *testing.T) {
 	claim(1, 8, 7)
 	w.exec(`DELETE FROM checkpoints WHERE trial_id = $1 AND steps = 7`, trial)
 	claim(2, 4, 4)
-}
-
-// TestFactsAboutLockedMembers: the leader waits for no member that somebody has locked, and gets the fact back.
-func TestFactsAboutLockedMembers(t *testing.T) {
-	w := newWorld(t)
-	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 1), 1, 3)
-	var facts []MemberFact
-	for rank := range 3 {
-		facts = append(facts, MemberFact{AllocationID: id, Rank: rank, NomadAllocID: fmt.Sprint("x", rank), Status: "running", Started: true, Index: 7})
-	}
-	status := func(rank int) string {
-		return w.text(`SELECT nomad_status FROM members WHERE allocation_id = $1 AND rank = $2`, id, rank)
-	}
-	err := w.db.Tx(t.Context(), func(tx *DB) error {
-		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM members WHERE allocation_id = $1 AND rank = 1 FOR UPDATE`, id); err != nil {
-			return err
-		}
-		left, err := w.db.RecordFacts(t.Context(), facts)
-		if err != nil || len(left) != 1 || left[0] != facts[1] {
-			t.Errorf("left over: %+v, %v", left, err)
-		}
-		if err := w.db.RecordGone(t.Context(), []string{id}); err != nil {
-			t.Error(err)
-		}
-		if got := status(0) + " " + status(1) + " " + status(2); got != "gone  gone" {
-			t.Errorf("the members are %q", got)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left, err := w.db.RecordFacts(t.Context(), facts); err != nil || len(left) != 0 || status(1) != "running" || status(0) != "gone" {
-		t.Errorf("left over: %+v, %v; the members are %s and %s", left, err, status(1), status(0))
-	}
 }

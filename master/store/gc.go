@@ -84,11 +84,11 @@ const (
 	FilesStuck        FilesState = "stuck"
 )
 
-// gcRunning is true if a garbage collection of experiment e has not ended.
-const gcRunning = `EXISTS (SELECT FROM collections c JOIN tasks k ON k.id = c.task_id WHERE c.experiment_id = e.id AND k.ended_at IS NULL)`
+// GCRunning is true if a garbage collection of experiment e has not ended.
+const GCRunning = `EXISTS (SELECT FROM collections c JOIN tasks k ON k.id = c.task_id WHERE c.experiment_id = e.id AND k.ended_at IS NULL)`
 
-// deletedFiles joins the FilesState of experiment e, as f.
-const deletedFiles = `LEFT JOIN LATERAL (
+// DeletedFiles joins the FilesState of experiment e, as f.
+const DeletedFiles = `LEFT JOIN LATERAL (
 		SELECT CASE WHEN count(*) = 0 THEN NULL WHEN bool_or(k.ended_at IS NULL) THEN 'removing' WHEN bool_or(k.exit_status <> 'success' OR r.left) THEN 'stuck'
 				WHEN bool_or(c.last) THEN 'removed' ELSE 'unplanned' END AS files,
 			coalesce(min(r.why), min(nullif(c.events_error, '')), min(k.exit_status) FILTER (WHERE k.exit_status <> 'success')) AS why
@@ -97,22 +97,8 @@ const deletedFiles = `LEFT JOIN LATERAL (
 			FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.delete_requests) f ON true`
 
-// gcQueued is true if the decision about the files of experiment e is queued.
-const gcQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'gc' AND w.subject = e.id::text)`
-
-// gcBatch is the maximum number of decisions that one cycle queues.
-const gcBatch = 64
-
-// dueGCs lists the experiments whose policy is to be applied to their checkpoints: a user
-// changed the policy, the experiment has ended, or an earlier GC spared checkpoints. An
-// experiment has one GC at a time.
-func (db *DB) dueGCs(ctx context.Context) ([]Work, error) {
-	return database.Rows[Work](ctx, db.DB, `SELECT 'gc' AS kind, e.id::text AS subject, 'experiment ' || e.id AS parent, e.owner_id AS owner, 0 AS tries FROM experiments e
-		WHERE (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at IS NOT NULL)
-			AND (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+gcRunning+`
-			AND NOT `+gcQueued+`
-		ORDER BY e.id LIMIT $1`, gcBatch)
-}
+// GCQueued is true if the decision about the files of experiment e is queued.
+const GCQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'gc' AND w.subject = e.id::text)`
 
 // ExperimentFiles reads an experiment with all its checkpoints that may have files, in one
 // snapshot.
@@ -143,7 +129,7 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 		s, err = database.Row[ExperimentFiles](ctx, tx.DB, fmt.Sprintf("experiment %d", experiment), `
 			SELECT e.id, e.job_id::text, e.state, e.desired, `+experimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
 				e.gc_requests, e.delete_requests,
-				`+gcRunning+` AS busy,
+				`+GCRunning+` AS busy,
 				EXISTS (SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id WHERE t.experiment_id = e.id AND a.submitted_at IS NOT NULL) AS started
 			FROM experiments e WHERE e.id = $1`, experiment)
 		if fault.Is(err, fault.NotFound) {
@@ -337,7 +323,7 @@ const MaxRemovals = 5000
 const recheckAfter = 10 * time.Minute
 
 // CreateGC inserts a garbage collection. It leaves out checkpoints that another experiment
-// has begun to need. It fails with ErrStale if the experiment has changed since the
+// has begun to need. It fails with database.ErrStale if the experiment has changed since the
 // decision. made is false if nothing was left to insert.
 func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 	saw, err := database.Row[struct {
@@ -352,7 +338,7 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 		return false, err
 	case saw.Live && !c.Live, c.Reason == ByPolicy && (saw.State != c.Saw || saw.Asked != c.Request), c.Reason == ByDeletion && (saw.State != c.Saw || saw.Deletes != c.Request),
 		c.Reason == BySweep && saw.State != c.Saw:
-		return false, ErrStale
+		return false, database.ErrStale
 	}
 	if c.Removals, err = db.lockUnused(ctx, c); err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -55,13 +56,13 @@ func TestCollectionsAreNotOfAnotherState(t *testing.T) {
 	for name, change := range map[string]func(*NewGC){
 		"another state": func(c *NewGC) { c.Saw = "ACTIVE" }, "another request": func(c *NewGC) { c.Request = 5 }} {
 		for _, reason := range []string{ByPolicy, ByDeletion} {
-			if _, err := w.collect(e, reason, k, change); !errors.Is(err, ErrStale) {
+			if _, err := w.collect(e, reason, k, change); !errors.Is(err, database.ErrStale) {
 				t.Errorf("%s, %s: %v", reason, name, err)
 			}
 		}
 	}
 	w.exec(`UPDATE experiments SET continues = continued + 1 WHERE id = $1`, e)
-	if _, err := w.collect(e, ByPolicy, k); !errors.Is(err, ErrStale) {
+	if _, err := w.collect(e, ByPolicy, k); !errors.Is(err, database.ErrStale) {
 		t.Errorf("an experiment that is to go on: %v", err)
 	}
 	w.exec(`UPDATE experiments SET continues = continued WHERE id = $1`, e)

@@ -223,7 +223,7 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 		out.Remaining, err = db.Remaining(ctx, out.TaskID)
 		return out, err
 	case task.Tensorboard:
-		out.Shows, err = db.shownBy(ctx, out.TaskID)
+		out.Shows, err = db.ShownBy(ctx, out.TaskID)
 		return out, err
 	}
 	return out, nil
@@ -231,12 +231,12 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 
 func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 	return database.Row[Claimed](ctx, db.DB, "attempt "+c.AllocationID, `
-		SELECT `+attemptColumns+`, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.claimed_by, m.ports,
+		SELECT `+AttemptColumns+`, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.claimed_by, m.ports,
 			a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members,
 			k.context_hash IS NOT NULL AS has_context, coalesce(t.seed, 0) AS seed, a.gateway_secret::text, t.hparams,
 			newest.uuid::text AS checkpoint, coalesce(newest.steps, 0) AS steps, coalesce(t.restarts, 0) AS restarts,
 			coalesce(former.run_id, 0) AS former_run, coalesce(former.outcome, '') AS former_outcome, coalesce(former.reason, '') AS former_reason
-		FROM `+attemptTables+`
+		FROM `+AttemptTables+`
 		JOIN members m ON m.allocation_id = a.id
 		LEFT JOIN LATERAL (
 			SELECT f.run_id, f.outcome, CASE WHEN f.outcome = 'preempted' AND f.preempt_reason <> '' THEN f.preempt_reason ELSE f.exit_reason END AS reason

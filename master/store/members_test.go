@@ -358,12 +358,6 @@ func TestGathersDoNotPileUp(t *testing.T) {
 	if n, err := database.Scalar[int](t.Context(), w.db.DB, `SELECT count(*) FROM gathers`); err != nil || n > 6 {
 		t.Errorf("%d rows are kept, %v", n, err)
 	}
-	err := w.db.Tx(t.Context(), func(tx *DB) error {
-		return tx.ApplyChanges(t.Context(), &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
-	})
-	if n, wrong := database.Scalar[int](t.Context(), w.db.DB, `SELECT count(*) FROM gathers`); err != nil || wrong != nil || n != 0 {
-		t.Errorf("at the end there are %d: %v %v", n, err, wrong)
-	}
 }
 
 func TestCheckpoints(t *testing.T) {

@@ -16,11 +16,11 @@ type PoolBinding struct {
 	Workspace   string `db:"workspace"`
 }
 
-const allBindings = `SELECT b.pool, b.workspace_id, w.name AS workspace FROM pool_bindings b JOIN workspaces w ON w.id = b.workspace_id ORDER BY b.pool, b.workspace_id`
+const AllBindings = `SELECT b.pool, b.workspace_id, w.name AS workspace FROM pool_bindings b JOIN workspaces w ON w.id = b.workspace_id ORDER BY b.pool, b.workspace_id`
 
 // PoolBindings reads the bindings of all pools.
 func (db *DB) PoolBindings(ctx context.Context) ([]PoolBinding, error) {
-	return database.Rows[PoolBinding](ctx, db.DB, allBindings)
+	return database.Rows[PoolBinding](ctx, db.DB, AllBindings)
 }
 
 // PoolIsOpen reports whether a workspace may use a pool.

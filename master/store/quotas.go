@@ -137,7 +137,7 @@ const (
 		AND (q.project_id IS NULL OR x.project_id = q.project_id) AND (q.user_id IS NULL OR x.owner_id = q.user_id)`
 	quotaSelect = `SELECT ` + quotaColumns + `, CASE q.measure WHEN 'slots' THEN coalesce((SELECT sum(x.slots) FROM usage x
 		WHERE coalesce(x.ended_at, 'infinity'::timestamptz) = 'infinity' AND ` + underQuota + `), 0) ELSE 0 END AS held` + quotaTables
-	liveQuotas = `SELECT ` + quotaColumns + `, 0 AS held` + quotaTables + ` ORDER BY q.id`
+	LiveQuotas = `SELECT ` + quotaColumns + `, 0 AS held` + quotaTables + ` ORDER BY q.id`
 )
 
 // A QuotaFilter chooses quotas; 0 stands for all.

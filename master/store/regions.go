@@ -6,75 +6,11 @@ import (
 	"github.com/detent-ml/detent/master/database"
 )
 
-// A Region is what the loop knows of a region of Nomad. The name of the master's own region is "".
-type Region struct {
-	Alarm string `json:"alarm"` // why the loop does not trust this Nomad; "" if it does
-	Trust bool   `json:"trust"` // an operator has confirmed the loss (det master trust-nomad)
-}
-
-// KeepRegions stores which regions there are besides the master's own, and removes what is known of
-// others: a region that is in no configuration any more has no nodes and no alarm.
-func (db *DB) KeepRegions(ctx context.Context, names []string) error {
-	for _, change := range []string{
-		`DELETE FROM nodes WHERE region <> '' AND NOT (region = ANY($1))`,
-		`DELETE FROM orphans WHERE region <> '' AND NOT (region = ANY($1))`,
-		`DELETE FROM regions WHERE NOT (name = ANY($1))`,
-		`INSERT INTO regions (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO NOTHING`,
-	} {
-		if _, err := db.Exec(ctx, change, names); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// SetAlarm stores the alarm of a region for operators, and reports whether it changed.
-func (db *DB) SetAlarm(ctx context.Context, region, alarm string) (changed bool, err error) {
-	var n int64
-	if region == "" {
-		n, err = db.Exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
-	} else {
-		n, err = db.Exec(ctx, "UPDATE regions SET alarm = $2 WHERE name = $1 AND alarm <> $2", region, alarm)
-	}
-	return n > 0, err
-}
-
 // Alarm returns why the loop does not trust the state of Nomad, of any region; "" if it does.
 func (db *DB) Alarm(ctx context.Context) (string, error) {
 	return database.Scalar[string](ctx, db.DB, `
 		SELECT concat_ws('; ', NULLIF(alarm, ''), (SELECT string_agg('Nomad region ' || name || ': ' || alarm, '; ' ORDER BY name) FROM regions WHERE alarm <> ''))
 		FROM cluster`)
-}
-
-// NomadIndex returns the highest Nomad index of a stored observation of a region.
-func (db *DB) NomadIndex(ctx context.Context, region string) (int64, error) {
-	if region == "" {
-		return database.Scalar[int64](ctx, db.DB, "SELECT nomad_index FROM cluster")
-	}
-	return database.Scalar[int64](ctx, db.DB, "SELECT coalesce(max(nomad_index), 0) FROM regions WHERE name = $1", region)
-}
-
-// SetNomadIndex stores the Nomad index of an observation of a region without an alarm. trusted means
-// that an operator has confirmed the loss (TrustNomad). That ends now, and live members with a
-// higher index get the index 0, so that the lower indexes of the new Nomad count. Members of other
-// regions are among them: their facts are stored a second time, unchanged.
-func (db *DB) SetNomadIndex(ctx context.Context, region string, index int64, trusted bool) error {
-	if trusted {
-		_, err := db.Exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
-			WHERE a.id = m.allocation_id AND a.state <> 'TERMINATED' AND m.nomad_index > $1`, index)
-		if err != nil {
-			return err
-		}
-	}
-	var err error
-	if region == "" {
-		_, err = db.Exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
-			WHERE nomad_index <> $1 OR trust AND $2`, index, trusted)
-	} else {
-		_, err = db.Exec(ctx, `UPDATE regions SET nomad_index = $1, trust = trust AND NOT $2
-			WHERE name = $3 AND (nomad_index <> $1 OR trust AND $2)`, index, trusted, region)
-	}
-	return err
 }
 
 // TrustNomad stores that an operator has confirmed the loss: jobs that Nomad lacks are lost, in the
@@ -87,26 +23,6 @@ func (db *DB) TrustNomad(ctx context.Context) error {
 		_, err := tx.Exec(ctx, "UPDATE regions SET trust = true WHERE alarm <> ''")
 		return err
 	})
-}
-
-// PoolOf returns the pool of an attempt by the id of the attempt's job; "" if it has no row.
-func (db *DB) PoolOf(ctx context.Context, job string) (string, error) {
-	ofTask, ofTrial := attemptsOf(job)
-	return database.Scalar[string](ctx, db.DB, `SELECT coalesce((SELECT pool FROM allocations WHERE id IN ($1, $2) LIMIT 1), '')`, ofTask, ofTrial)
-}
-
-// PoolsOf returns the pools of attempts, of those that there are.
-func (db *DB) PoolsOf(ctx context.Context, attempts []string) (map[string]string, error) {
-	type found struct {
-		ID   string `db:"id"`
-		Pool string `db:"pool"`
-	}
-	list, err := database.Rows[found](ctx, db.DB, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
-	pools := make(map[string]string, len(list))
-	for _, f := range list {
-		pools[f.ID] = f.Pool
-	}
-	return pools, err
 }
 
 // RegionOfNode returns the region of a node; "" for the master's own, and for a node that is not there.

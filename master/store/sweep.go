@@ -47,7 +47,7 @@ func (db *DB) Unswept(ctx context.Context, limit int) ([]Unswept, error) {
 			), 'infinity') AS since),
 		due AS (SELECT id, ended_at, row_number() OVER (PARTITION BY owner_id ORDER BY ended_at, id) AS turn FROM experiments e
 			WHERE ended_at IS NOT NULL AND NOT unmanaged AND (swept_at IS NULL OR swept_at < ended_at) AND ended_at <= now() - $2::interval
-				AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND desired <> 'deleted' AND NOT `+experimentLives+` AND NOT `+gcRunning+`
+				AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND desired <> 'deleted' AND NOT `+experimentLives+` AND NOT `+GCRunning+`
 				AND (ended_at + $2::interval / 2 < (SELECT since FROM others) OR storage_type IN ('s3', 'gcs'))
 			ORDER BY turn, ended_at, id LIMIT $1)
 		SELECT e.id, e.state, e.pool, e.priority, e.config, r.since, e.ended_at + $2::interval / 2 AS until, coalesce(r.unclean, false) AS unclean

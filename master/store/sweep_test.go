@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -219,7 +220,7 @@ func TestSweepsEnd(t *testing.T) {
 	count("it is killed", 0)
 	for _, state := range []string{"ACTIVE", "DELETING"} {
 		w.exec(`UPDATE experiments SET state = $2, ended_at = NULL WHERE id = $1`, e, state)
-		if _, err := w.sweep(e, false); !errors.Is(err, ErrStale) {
+		if _, err := w.sweep(e, false); !errors.Is(err, database.ErrStale) {
 			t.Errorf("an experiment that is %s now: %v", state, err)
 		}
 	}

@@ -151,9 +151,9 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 			err = tx.checkLiveTasks(ctx, id, n.OwnerID)
 		}
 		if err == nil { // so that lists and the queue show the task at once
-			s := &statements{}
-			queueNewAllocation(s, NewAllocation{ID: n.ID + ".1", TaskID: n.ID, RunID: 1, Pool: n.Pool, Slots: n.Slots, Priority: n.Priority})
-			err = s.send(ctx, tx)
+			s := &database.Statements{}
+			QueueNewAllocation(s, NewAllocation{ID: n.ID + ".1", TaskID: n.ID, RunID: 1, Pool: n.Pool, Slots: n.Slots, Priority: n.Priority})
+			err = s.Send(ctx, tx.DB)
 		}
 		if err == nil && n.Shell != nil {
 			err = tx.insertShellKeys(ctx, n.ID, *n.Shell)

@@ -30,8 +30,8 @@ func (db *DB) Tensorboards(ctx context.Context, tasks []string) (map[string]Tens
 	return found, err
 }
 
-// shownBy lists the trials that a TensorBoard shows.
-func (db *DB) shownBy(ctx context.Context, taskID string) ([]task.ShownTrial, error) {
+// ShownBy lists the trials that a TensorBoard shows.
+func (db *DB) ShownBy(ctx context.Context, taskID string) ([]task.ShownTrial, error) {
 	boards, err := db.Tensorboards(ctx, []string{taskID})
 	if err != nil {
 		return nil, err

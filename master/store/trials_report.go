@@ -119,8 +119,8 @@ func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (Sea
 			return err
 		}
 		in.State, in.Config, in.Seed, in.Memory = h.State, h.Config, h.Seed, h.Memory
-		in.Events, in.More, err = someEvents(ctx, tx, `
-			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`, experiment, after, maxEvents)
+		in.Events, in.More, err = SomeEvents(ctx, tx.DB, `
+			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`, experiment, after, MaxEvents)
 		return err
 	})
 	return in, err

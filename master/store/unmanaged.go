@@ -81,9 +81,9 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		}
 		t := trial.Row{ExperimentID: n.ExperimentID, Number: o.Next, TaskID: trial.TaskID(n.ExperimentID, o.JobID, o.Next), HParams: n.HParams,
 			Seed: o.Seed, Name: fmt.Sprintf("Trial %d of experiment %d", o.Next+1, n.ExperimentID), Idle: true}
-		s := &statements{}
-		queueNewTrial(s, t)
-		if err := s.send(ctx, tx); err != nil {
+		s := &database.Statements{}
+		QueueNewTrial(s, t)
+		if err := s.Send(ctx, tx.DB); err != nil {
 			return database.BadData(err)
 		}
 		id, err = database.Scalar[int](ctx, tx.DB, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)

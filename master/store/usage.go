@@ -15,9 +15,9 @@ const maxUsageLabels = "16384"
 const usageLabels = `(SELECT array_agg(l ORDER BY place) FROM (SELECT l, place, sum(octet_length(l)) OVER (ORDER BY place) AS bytes
 	FROM unnest(e.labels) WITH ORDINALITY AS x(l, place)) AS listed WHERE bytes <= ` + maxUsageLabels + `)`
 
-// recordUsage stores which slots an attempt holds when it is placed, and the time of its end when it
+// RecordUsage stores which slots an attempt holds when it is placed, and the time of its end when it
 // ends. greatest ignores NULL, so an attempt that has not ended needs the CASE.
-const recordUsage = `
+const RecordUsage = `
 	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, project_id, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
 	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), p.id, e.id, coalesce(` + usageLabels + `, '{}'),
 		a.pool, a.slots, (SELECT coalesce(jsonb_object_agg(m.model, m.slots), '{}') FROM

@@ -38,13 +38,13 @@ func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 		AccessChanges: func() (<-chan struct{}, func()) { return nil, func() {} },
 		Poller:        func(c *rest.Call) string { return c.Owner() },
 		LimitReads:    func(ctx context.Context, _ int64) context.Context { return ctx }})
-	d := webhook.Deps{DB: r.db.DB, Bus: r.bus, TriggersChanged: func() {},
+	d := webhook.Deps{DB: r.DB.DB, Bus: r.Bus, TriggersChanged: func() {},
 		OwnerOf: func(ctx context.Context, id int) (int, error) {
-			w, err := r.db.Workspace(ctx, id)
+			w, err := r.DB.Workspace(ctx, id)
 			return w.OwnerID, err
 		},
 		MayReport: func(context.Context, *rest.Call, int, *int) error { return nil },
-		Sender:    sender.New(sender.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.db.DB, r.bus, slog.New(slog.DiscardHandler))}
+		Sender:    sender.New(sender.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.DB.DB, r.Bus, slog.New(slog.DiscardHandler))}
 	for _, fn := range change {
 		fn(&d)
 	}
@@ -68,7 +68,7 @@ func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 }
 
 func (r *rig) who(_ context.Context, token rest.Credential) (auth.Who, error) {
-	id := r.int(`SELECT coalesce((SELECT id FROM users WHERE username = $1), 0)`, token.Token)
+	id := r.Int(`SELECT coalesce((SELECT id FROM users WHERE username = $1), 0)`, token.Token)
 	if id == 0 {
 		return auth.Who{}, fault.New(fault.Unauthenticated, "nobody has this token")
 	}
@@ -89,27 +89,27 @@ func (c as) patch(path, body string) answer { return c.do("PATCH", path, body) }
 func (c as) del(path string) answer         { return c.do("DELETE", path, "") }
 
 func (c as) do(method, path, body string) answer {
-	c.r.t.Helper()
-	q, err := http.NewRequestWithContext(c.r.t.Context(), method, c.r.url+path, strings.NewReader(body))
+	c.r.T.Helper()
+	q, err := http.NewRequestWithContext(c.r.T.Context(), method, c.r.url+path, strings.NewReader(body))
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
 	q.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		c.r.t.Fatal(err)
+		c.r.T.Fatal(err)
 	}
-	return answer{c.r.t, method + " " + path, resp.StatusCode, b}
+	return answer{c.r.T, method + " " + path, resp.StatusCode, b}
 }
 
 // An answer is what a call returned.
 type answer struct {
-	t    *testing.T
+	t    testing.TB
 	what string
 	code int
 	body []byte
@@ -161,7 +161,7 @@ func trigger(kind, condition string) []any {
 func TestWebhooks(t *testing.T) {
 	r := newRig(t)
 	admin, me := r.user("admin"), r.user("determined")
-	mine := r.int(`INSERT INTO workspaces (name, owner_id) SELECT 'mine', id FROM users WHERE username = 'determined' RETURNING id`)
+	mine := r.Int(`INSERT INTO workspaces (name, owner_id) SELECT 'mine', id FROM users WHERE username = 'determined' RETURNING id`)
 
 	var made struct {
 		Webhook struct {
@@ -320,7 +320,7 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 	again := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/%s/redeliver", made.Webhook.ID, log.Deliveries[0].ID)
 	admin.post(again, "").ok()
 	admin.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").is(404)
-	due, err := webhook.DueDeliveries(t.Context(), r.db.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
+	due, err := webhook.DueDeliveries(t.Context(), r.DB.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 || due[0].EventID != older {
 		t.Errorf("the deliveries that are due: %+v, %v", due, err)
 	}
@@ -337,6 +337,6 @@ func TestCustomEventsAreLimited(t *testing.T) {
 	}
 	me.post("/api/v1/webhooks/custom", body).says(429, "a user may send")
 	admin.post("/api/v1/webhooks/custom", body).ok()
-	r.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 100)`)
+	r.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 100)`)
 	admin.post("/api/v1/webhooks/custom", body).says(429, "already wait to be sent")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -25,22 +26,22 @@ func TestAnEventIsOneRow(t *testing.T) {
 	}
 	const changes = 2*spreadTogether + 1
 	for range changes {
-		if err := w.moveTo(w.experiment(lossSearcher), "PAUSED", "COMPLETED", nil); err != nil {
+		if err := w.moveTo(w.Experiment(rowtest.LossSearcher), "PAUSED", "COMPLETED", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if events, deliveries := w.int(`SELECT count(*) FROM webhook_outbox`), w.int(`SELECT count(*) FROM webhook_deliveries`); events != changes || deliveries != 0 {
+	if events, deliveries := w.Int(`SELECT count(*) FROM webhook_outbox`), w.Int(`SELECT count(*) FROM webhook_deliveries`); events != changes || deliveries != 0 {
 		t.Errorf("%d changes made %d events and %d deliveries", changes, events, deliveries)
 	}
 	w.spread()
-	if left := w.int(`SELECT count(*) FROM webhook_outbox`); left != 0 {
+	if left := w.Int(`SELECT count(*) FROM webhook_outbox`); left != 0 {
 		t.Errorf("%d events are left", left)
 	}
 	for _, hook := range hooks {
-		if n, waiting := w.int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, hook), w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != changes || waiting != changes {
+		if n, waiting := w.Int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, hook), w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != changes || waiting != changes {
 			t.Fatalf("webhook %d has %d deliveries, and %d wait", hook, n, waiting)
 		}
-		if n := w.int(`SELECT count(*) FROM (SELECT (event#>>'{experiment,id}')::int AS e, lag((event#>>'{experiment,id}')::int) OVER (ORDER BY id) AS before
+		if n := w.Int(`SELECT count(*) FROM (SELECT (event#>>'{experiment,id}')::int AS e, lag((event#>>'{experiment,id}')::int) OVER (ORDER BY id) AS before
 			FROM webhook_deliveries WHERE webhook_id = $1) x WHERE e < before`, hook); n != 0 {
 			t.Fatalf("%d events of webhook %d are out of order", n, hook)
 		}
@@ -54,17 +55,17 @@ func TestAnEventIsSmall(t *testing.T) {
 	ours, named := w.hook("ours", 1, event.Workspace, onCompleted), w.hook("named", 1, event.Specific, onCompleted)
 	names := strings.Repeat(`"`+strings.Repeat("n", 1000)+`",`, 500)
 	id := w.hooked(`{"webhook_name": [` + names + `"named"]}`)
-	gone := w.experiment(lossSearcher)
-	w.exec(`UPDATE experiments SET name = repeat('x', 200000)`)
+	gone := w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET name = repeat('x', 200000)`)
 	for _, e := range []int{id, gone} {
 		if err := w.moveTo(e, "PAUSED", "COMPLETED", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if size := w.int(`SELECT max(octet_length(webhook_outbox::text)) FROM webhook_outbox`); size > 5000 {
+	if size := w.Int(`SELECT max(octet_length(webhook_outbox::text)) FROM webhook_outbox`); size > 5000 {
 		t.Errorf("an event has %d bytes", size)
 	}
-	w.exec(`DELETE FROM experiments WHERE id = $1`, gone)
+	w.Exec(`DELETE FROM experiments WHERE id = $1`, gone)
 	if n, m := len(w.events(ours)), len(w.events(named)); n != 2 || m != 1 {
 		t.Errorf("%d and %d events arrive, want 2 and 1", n, m)
 	}
@@ -73,14 +74,14 @@ func TestAnEventIsSmall(t *testing.T) {
 // TestWorkspacesTakeTurns: many events of one workspace do not delay those of another.
 func TestWorkspacesTakeTurns(t *testing.T) {
 	w := newWorld(t)
-	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	hook := w.hook("theirs", theirs, event.Workspace, onCompleted)
-	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
-	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
-	if n, _, err := webhook.SpreadEvents(t.Context(), w.db.DB, webhook.Round{Most: spreadTogether}); err != nil || n != spreadTogether {
+	w.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
+	w.Exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
+	if n, _, err := webhook.SpreadEvents(t.Context(), w.DB.DB, webhook.Round{Most: spreadTogether}); err != nil || n != spreadTogether {
 		t.Fatal(n, err)
 	}
-	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
+	if n := w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
 		t.Errorf("%d events wait for the other workspace's webhook", n)
 	}
 }
@@ -94,13 +95,13 @@ func TestWaitingIsBounded(t *testing.T) {
 	w.waitingOf(two, webhook.MaxWaiting-1)
 	fire := func(n int) {
 		t.Helper()
-		w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}' FROM generate_series(1, $1)`, n)
+		w.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}' FROM generate_series(1, $1)`, n)
 		w.spread()
 	}
 	wants := func(what string, want ...int) {
 		t.Helper()
 		for i, hook := range []int{one, two, three, admins} {
-			counted, stored := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook), w.int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND state = 'WAITING'`, hook)
+			counted, stored := w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook), w.Int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND state = 'WAITING'`, hook)
 			if counted != want[i] || stored != want[i] {
 				t.Errorf("%s: %d events wait for webhook %d, and %d are counted; want %d", what, stored, hook, counted, want[i])
 			}
@@ -110,22 +111,22 @@ func TestWaitingIsBounded(t *testing.T) {
 	wants("at the bounds", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1)
 	fire(3 * webhook.KeptDeliveries)
 	wants("beyond", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
-	if n := w.int(`SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'DROPPED' GROUP BY webhook_id) x`); n < 1 || n > webhook.KeptDeliveries {
+	if n := w.Int(`SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'DROPPED' GROUP BY webhook_id) x`); n < 1 || n > webhook.KeptDeliveries {
 		t.Errorf("a log has %d dropped events", n)
 	}
-	id := w.int(`SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1`, one)
+	id := w.Int(`SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1`, one)
 	for range 2 { // the second result finds that the delivery has ended
-		if err := webhook.RecordDelivery(t.Context(), w.db.DB, webhook.DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
+		if err := webhook.RecordDelivery(t.Context(), w.DB.DB, webhook.DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wants("after a delivery", webhook.MaxWaiting-1, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
-	w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at) VALUES ($1, gen_random_uuid(), '{}', 'DELIVERED', now())`, three)
-	ended := w.int(`SELECT max(id) FROM webhook_deliveries WHERE webhook_id = $1`, three)
-	if _, err := webhook.Redeliver(t.Context(), w.db.DB, one, int64(id)); err != nil {
+	w.Exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at) VALUES ($1, gen_random_uuid(), '{}', 'DELIVERED', now())`, three)
+	ended := w.Int(`SELECT max(id) FROM webhook_deliveries WHERE webhook_id = $1`, three)
+	if _, err := webhook.Redeliver(t.Context(), w.DB.DB, one, int64(id)); err != nil {
 		t.Error(err)
 	}
-	if _, err := webhook.Redeliver(t.Context(), w.db.DB, three, int64(ended)); !fault.Is(err, fault.TooMany) {
+	if _, err := webhook.Redeliver(t.Context(), w.DB.DB, three, int64(ended)); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a redelivery while the owner has no room: %v", err)
 	}
 	wants("after a redelivery", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
@@ -135,16 +136,16 @@ func TestWaitingIsBounded(t *testing.T) {
 func TestOneUserFillsNoWebhook(t *testing.T) {
 	w := newWorld(t)
 	hook := w.hook("everywhere", 0, event.Workspace, onCompleted)
-	id := w.experiment(lossSearcher)
-	w.exec(`UPDATE experiments SET unmanaged = true WHERE id = $1`, id)
-	trial, err := w.db.CreateUnmanagedTrial(t.Context(), store.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
+	id := w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET unmanaged = true WHERE id = $1`, id)
+	trial, err := w.DB.CreateUnmanagedTrial(t.Context(), store.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	flip := func() {
 		t.Helper()
 		for _, state := range []string{"COMPLETED", "ACTIVE"} {
-			if err := w.db.ReportUnmanagedTrial(t.Context(), trial, state); err != nil {
+			if err := w.DB.ReportUnmanagedTrial(t.Context(), trial, state); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,25 +153,25 @@ func TestOneUserFillsNoWebhook(t *testing.T) {
 	for range webhook.MaxOutbox {
 		flip()
 	}
-	if n := w.int(`SELECT count(*) FROM webhook_outbox`); n != webhook.MaxOutbox {
+	if n := w.Int(`SELECT count(*) FROM webhook_outbox`); n != webhook.MaxOutbox {
 		t.Errorf("%d events wait to be spread, want %d", n, webhook.MaxOutbox)
 	}
 	w.spread()
 	w.waitingOf(hook, webhook.MaxWaiting/2)
-	w.exec(`UPDATE webhook_deliveries SET owner_id = (SELECT owner_id FROM experiments WHERE id = $1) WHERE id IN (SELECT id FROM webhook_deliveries LIMIT $2)`, id, webhook.MaxSourceWaiting)
-	before := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook)
+	w.Exec(`UPDATE webhook_deliveries SET owner_id = (SELECT owner_id FROM experiments WHERE id = $1) WHERE id IN (SELECT id FROM webhook_deliveries LIMIT $2)`, id, webhook.MaxSourceWaiting)
+	before := w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook)
 	flip()
 	w.spread()
-	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before {
+	if n := w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before {
 		t.Errorf("%d further events of the user wait", n-before)
 	}
-	other := w.experiment(lossSearcher)
-	w.exec(`UPDATE experiments SET owner_id = (SELECT id FROM users WHERE id <> owner_id ORDER BY id LIMIT 1) WHERE id = $1`, other)
+	other := w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET owner_id = (SELECT id FROM users WHERE id <> owner_id ORDER BY id LIMIT 1) WHERE id = $1`, other)
 	if err := w.moveTo(other, "PAUSED", "COMPLETED", nil); err != nil {
 		t.Fatal(err)
 	}
 	w.spread()
-	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before+1 {
+	if n := w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before+1 {
 		t.Errorf("%d events of another user wait, want 1", n-before)
 	}
 }
@@ -184,8 +185,8 @@ func TestLongNamesCostNoMore(t *testing.T) {
 	}
 	var ids []int
 	for range spreadTogether {
-		ids = append(ids, w.experiment(lossSearcher))
-		w.exec(`INSERT INTO webhook_outbox (workspace_id, experiment_id, event) VALUES (1, $1, '{"event_type": "EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}')`, ids[len(ids)-1])
+		ids = append(ids, w.Experiment(rowtest.LossSearcher))
+		w.Exec(`INSERT INTO webhook_outbox (workspace_id, experiment_id, event) VALUES (1, $1, '{"event_type": "EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}')`, ids[len(ids)-1])
 	}
 	undo := errors.New("the transaction is rolled back")
 	spread, custom := func(tx *store.DB) {
@@ -201,7 +202,7 @@ func TestLongNamesCostNoMore(t *testing.T) {
 		least := time.Hour
 		for range 5 {
 			began := time.Now()
-			if err := w.db.Tx(context.Background(), func(tx *store.DB) error { do(tx); return undo }); !errors.Is(err, undo) {
+			if err := w.DB.Tx(context.Background(), func(tx *store.DB) error { do(tx); return undo }); !errors.Is(err, undo) {
 				t.Fatal(err)
 			}
 			least = min(least, time.Since(began))
@@ -209,14 +210,14 @@ func TestLongNamesCostNoMore(t *testing.T) {
 		return least
 	}
 	without, customWithout := fastest(spread), fastest(custom)
-	w.exec(`UPDATE experiments SET config = config || jsonb_build_object('integrations', jsonb_build_object('webhooks', jsonb_build_object('webhook_name',
+	w.Exec(`UPDATE experiments SET config = config || jsonb_build_object('integrations', jsonb_build_object('webhooks', jsonb_build_object('webhook_name',
 		(SELECT jsonb_agg(repeat('n', 800) || i) FROM generate_series(1, 1000) i))))`)
 	with, customWith := fastest(spread), fastest(custom)
 	t.Logf("%d events: %v, and with long names %v; an event of a program: %v and %v", spreadTogether, without, with, customWithout, customWith)
 	if with > 20*without || customWith > 20*customWithout {
 		t.Error("long names of webhooks take too long")
 	}
-	if n := w.int(`SELECT max(pg_column_size(hook_names)) FROM experiments`); n > 1000*16+100 {
+	if n := w.Int(`SELECT max(pg_column_size(hook_names)) FROM experiments`); n > 1000*16+100 {
 		t.Errorf("an experiment has %d bytes about webhooks", n)
 	}
 }
@@ -225,17 +226,17 @@ func TestLongNamesCostNoMore(t *testing.T) {
 // may be whose experiment was moved before.
 func TestEventsOfOtherWorkspaces(t *testing.T) {
 	w := newWorld(t)
-	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	ours, everywhere := w.hook("ours", 1, event.Workspace, onCompleted), w.hook("everywhere", 0, event.Workspace, onCompleted)
 	for _, workspace := range []int{1, theirs} {
 		for _, hook := range []int{ours, everywhere} {
-			w.exec(`INSERT INTO webhook_outbox (webhook_id, workspace_id, event) VALUES ($1, $2, '{"event_type": "TASK_LOG"}')`, hook, workspace)
+			w.Exec(`INSERT INTO webhook_outbox (webhook_id, workspace_id, event) VALUES ($1, $2, '{"event_type": "TASK_LOG"}')`, hook, workspace)
 		}
 	}
 	if n, m := len(w.events(ours)), len(w.events(everywhere)); n != 1 || m != 2 {
 		t.Errorf("%d and %d events arrive, want 1 and 2", n, m)
 	}
-	if n := w.int(`SELECT count(*) FROM webhook_outbox`); n != 0 {
+	if n := w.Int(`SELECT count(*) FROM webhook_outbox`); n != 0 {
 		t.Errorf("%d events are left", n)
 	}
 }

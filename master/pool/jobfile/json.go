@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -9,86 +8,32 @@ import (
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/document"
 )
 
-// A member is one key of an object in JSON, with the place where its name stands.
-type member struct {
-	name   string
-	offset int64
-	value  any // []member, []any or a scalar
-}
-
-// tree reads JSON with the places of its keys.
-func tree(d *json.Decoder) (any, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	delim, ok := token.(json.Delim)
-	if !ok {
-		return token, nil
-	}
-	if delim == '{' {
-		members := []member{}
-		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			m := member{name: key.(string), offset: d.InputOffset()}
-			m.offset -= int64(len(m.name)) + 2 // it ends behind the quoted name
-			if m.value, err = tree(d); err != nil {
-				return nil, err
-			}
-			members = append(members, m)
-		}
-		_, err = d.Token()
-		return members, err
-	}
-	items := []any{}
-	for d.More() {
-		item, err := tree(d)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	_, err = d.Token()
-	return items, err
-}
-
 // empty reports whether a value is a zero value, as Nomad's parser writes it for unset fields.
-func empty(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case []member:
-		return !slices.ContainsFunc(v, func(m member) bool { return !empty(m.value) })
-	case []any:
-		return len(v) == 0
-	case string:
-		return v == ""
-	case bool:
-		return !v
-	case float64:
-		return v == 0
+func empty(n *document.Node) bool {
+	switch n.Kind {
+	case document.MapKind:
+		return !slices.ContainsFunc(n.Fields, func(f document.Field) bool { return !empty(f.Value) })
+	case document.ListKind:
+		return len(n.Items) == 0
 	}
-	return false
+	value := n.Free()
+	return value == nil || reflect.ValueOf(value).IsZero()
 }
 
 // jsonReader holds a job in JSON to the names that operators may set.
 type jsonReader struct {
-	src      []byte
 	placed   bool // the source is a person's: say where
 	problems []Problem
 }
 
-func (r *jsonReader) fail(m member, field, message string) {
+func (r *jsonReader) fail(m document.Field, field, message string) {
 	p := Problem{Field: field, Message: message}
 	if r.placed {
-		before := r.src[:min(max(m.offset, 0), int64(len(r.src)))]
-		p.Line = 1 + bytes.Count(before, []byte("\n"))
-		p.Column = len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+		p.Line, p.Column = m.Line, m.Column
 	}
 	r.problems = append(r.problems, p)
 }
@@ -112,78 +57,91 @@ func elem(t reflect.Type) reflect.Type {
 	return t
 }
 
-func (r *jsonReader) check(v any, t reflect.Type, l *level, path string) {
-	members, _ := v.([]member)
+func (r *jsonReader) check(n *document.Node, t reflect.Type, l *level, path string) {
 	if l.free {
-		for _, m := range members {
-			if reason := l.refuse(m.name); reason != "" {
-				r.fail(m, path+"."+m.name, "cannot be set: "+reason)
+		for _, m := range n.Fields {
+			if reason := l.refuse(m.Key); reason != "" {
+				r.fail(m, path+"."+m.Key, "cannot be set: "+reason)
 			}
 		}
 		return
 	}
 	known := names(t)
-	for _, m := range members {
-		if empty(m.value) {
+	for _, m := range n.Fields {
+		if empty(m.Value) {
 			continue
 		}
-		field, isField := t.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, m.name) })
+		field, isField := t.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, m.Key) })
 		name := known[field.Name]
 		switch next := l.blocks[name]; {
 		case !isField || name == "":
 			if label := field.Name == "Name" || field.Name == "ID"; !label {
-				r.fail(m, path+"."+m.name, "cannot be set: "+why(strings.ToLower(m.name)))
+				r.fail(m, path+"."+m.Key, "cannot be set: "+why(strings.ToLower(m.Key)))
 			}
-		case name == "name" || name == "type" && path == "job" && m.value == "batch":
+		case name == "name" || name == "type" && path == "job" && m.Value.Text == "batch":
 		case name == "type" && path == "job":
-			r.fail(m, path+"."+m.name, "cannot be set: "+why(name))
+			r.fail(m, path+"."+m.Key, "cannot be set: "+why(name))
 		case next != nil:
 			r.each(m, field.Type, next, path+"."+name)
 		case !slices.Contains(l.attributes, name) && !strings.Contains(field.Tag.Get("hcl"), ",label"):
-			r.fail(m, path+"."+m.name, "cannot be set: "+why(name))
+			r.fail(m, path+"."+m.Key, "cannot be set: "+why(name))
 		}
 	}
 }
 
 // each checks the blocks of one name: one, a list of them, or one for each name.
-func (r *jsonReader) each(m member, t reflect.Type, l *level, path string) {
-	switch v := m.value.(type) {
-	case []any:
-		if (path == "job.group" || path == "job.group.task") && len(v) > 1 {
-			r.fail(m, path, fmt.Sprintf("the job of a pool has one group with one task, found %d", len(v)))
+func (r *jsonReader) each(m document.Field, t reflect.Type, l *level, path string) {
+	switch m.Value.Kind {
+	case document.ListKind:
+		if (path == "job.group" || path == "job.group.task") && len(m.Value.Items) > 1 {
+			r.fail(m, path, fmt.Sprintf("the job of a pool has one group with one task, found %d", len(m.Value.Items)))
 		}
-		for _, item := range v {
-			if _, ok := item.([]member); !ok {
-				r.fail(m, path, fmt.Sprintf("expected objects in the list, found %v", item))
+		for _, item := range m.Value.Items {
+			if item.Kind != document.MapKind {
+				r.fail(m, path, "expected objects in the list, found "+item.Describe())
 				continue
 			}
 			r.check(item, elem(t), l, path)
 		}
-	case []member:
+	case document.MapKind:
 		if t.Kind() == reflect.Map && elem(t).Kind() == reflect.Struct {
-			for _, x := range v {
-				if _, ok := x.value.([]member); !ok {
-					r.fail(x, path+"."+x.name, fmt.Sprintf("expected an object, found %v", x.value))
+			for _, x := range m.Value.Fields {
+				if x.Value.Kind != document.MapKind {
+					r.fail(x, path+"."+x.Key, "expected an object, found "+x.Value.Describe())
 					continue
 				}
-				r.check(x.value, elem(t), l, path)
+				r.check(x.Value, elem(t), l, path)
 			}
 			return
 		}
-		r.check(v, elem(t), l, path)
+		r.check(m.Value, elem(t), l, path)
 	}
+}
+
+// tree reads valid JSON with the places of its keys.
+func tree(src []byte) (*document.Node, []Problem) {
+	root, found := document.ParseJSON("", src, document.StoredLimits())
+	var problems []Problem
+	for _, p := range found {
+		problems = append(problems, Problem{Line: p.Line, Column: p.Column, Field: p.Path, Message: p.Message})
+	}
+	return root, problems
 }
 
 // readJSON reads a job as `nomad job run -output` writes it, or as Nomad's API takes it.
 func readJSON(src []byte) (*api.Job, []Problem) {
-	r := jsonReader{src: src, placed: true}
-	root, err := tree(json.NewDecoder(bytes.NewReader(src)))
-	if err != nil {
-		return nil, []Problem{{Message: fmt.Sprintf("is no JSON: %v", err)}}
+	r := jsonReader{placed: true}
+	if !json.Valid(src) {
+		return nil, []Problem{{Message: fmt.Sprintf("is no JSON: %v", json.Unmarshal(src, new(any)))}}
+	}
+	root, problems := tree(src)
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	var wrapped struct{ Job *api.Job }
-	if members, ok := root.([]member); ok && len(members) == 1 && members[0].name == "Job" {
-		root = members[0].value
+	var err error
+	if len(root.Fields) == 1 && root.Fields[0].Key == "Job" {
+		root = root.Fields[0].Value
 		err = json.Unmarshal(src, &wrapped)
 	} else {
 		err = json.Unmarshal(src, &wrapped.Job)
@@ -204,11 +162,11 @@ func Check(j *api.Job) []Problem {
 	if err != nil {
 		return []Problem{{Message: err.Error()}}
 	}
-	root, err := tree(json.NewDecoder(bytes.NewReader(src)))
-	if err != nil {
-		return []Problem{{Message: err.Error()}}
+	root, problems := tree(src)
+	if len(problems) > 0 {
+		return problems
 	}
-	r := jsonReader{src: src}
+	r := jsonReader{}
 	r.check(root, reflect.TypeFor[api.Job](), job(), "job")
 	if len(r.problems) > 0 {
 		return r.problems

@@ -1,4 +1,4 @@
-package expconf
+package document
 
 import (
 	"cmp"
@@ -41,7 +41,7 @@ func (p Problem) String() string {
 		b.WriteByte(' ')
 	}
 	if p.Path != "" {
-		b.WriteString(clipTo(p.Path, 200))
+		b.WriteString(ClipTo(p.Path, 200))
 		b.WriteString(": ")
 	}
 	b.WriteString(p.Message)
@@ -80,11 +80,11 @@ func joinProblems(problems []Problem) string {
 
 // maxProblems limits the number of reported problems: a file of another kind would cause a
 // problem in every line.
-const maxProblems = 100
+const MaxProblems = 100
 
-// sorted sorts problems by position, those without a position last, and cuts the list at
+// Sorted sorts problems by position, those without a position last, and cuts the list at
 // maxProblems.
-func sorted(problems []Problem) []Problem {
+func Sorted(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		if (a.Line == 0) != (b.Line == 0) {
 			if a.Line == 0 {
@@ -94,66 +94,67 @@ func sorted(problems []Problem) []Problem {
 		}
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
 	})
-	if len(problems) <= maxProblems {
+	if len(problems) <= MaxProblems {
 		return problems
 	}
-	more := len(problems) - maxProblems
-	return append(problems[:maxProblems:maxProblems], Problem{
+	more := len(problems) - MaxProblems
+	return append(problems[:MaxProblems:MaxProblems], Problem{
 		File: problems[0].File, Message: fmt.Sprintf("and %d more problems", more),
 	})
 }
 
-// asError returns an error, or nil if there are no problems.
-func asError(problems []Problem) error {
+// AsError returns an error, or nil if there are no problems.
+func AsError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return Errors(sorted(problems))
+	return Errors(Sorted(problems))
 }
 
-// positions has the positions of the values of a document, by path. A merged document has one
+// Positions has the positions of the values of a document, by path. A merged document has one
 // layer for each of its sources, the winning one first.
-type positions struct {
-	layers []map[string]Position
+type Positions struct {
+	Layers []map[string]Position
 }
 
-func (p *positions) over(under *positions) *positions {
+// Over returns the positions of a document over those of another one, of which each value counts that the first does not have.
+func (p *Positions) Over(under *Positions) *Positions {
 	switch {
 	case p == nil:
 		return under
 	case under == nil:
 		return p
 	}
-	return &positions{layers: append(slices.Clone(p.layers), under.layers...)}
+	return &Positions{Layers: append(slices.Clone(p.Layers), under.Layers...)}
 }
 
-// find returns the position of the value at path or, if no document has the value, of its
+// Find returns the position of the value at path or, if no document has the value, of its
 // nearest parent; otherwise only the file of the winning document.
-func (p *positions) find(path string) Position {
+func (p *Positions) Find(path string) Position {
 	if p == nil {
 		return Position{}
 	}
 	strongest := Position{}
-	for _, layer := range p.layers {
+	for _, layer := range p.Layers {
 		if root, ok := layer[""]; ok {
 			strongest.File = root.File
 			break
 		}
 	}
 	for path != "" {
-		for _, layer := range p.layers {
+		for _, layer := range p.Layers {
 			if at, ok := layer[path]; ok {
 				return at
 			}
 		}
-		path = parentPath(path)
+		path = ParentPath(path)
 	}
 	return strongest
 }
 
-// written reports whether a document has a value at exactly this path.
-func (p *positions) written(path string) bool {
-	for _, layer := range p.layers {
+// Written reports whether a document has a value at exactly this path.
+func (p *Positions) Written(path string) bool {
+	for _, layer := range p.Layers {
 		if _, ok := layer[path]; ok {
 			return true
 		}
@@ -161,29 +162,29 @@ func (p *positions) written(path string) bool {
 	return false
 }
 
-// overlap reports whether one path equals or contains the other.
-func overlap(a, b string) bool {
+// Overlap reports whether one path equals or contains the other.
+func Overlap(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
 	return strings.HasPrefix(b, a) && (len(a) == len(b) || a == "" || b[len(a)] == '.' || b[len(a)] == '[')
 }
 
-// parentPath removes the last element: "a.b[2]" → "a.b" → "a" → "".
-func parentPath(path string) string {
+// ParentPath removes the last element: "a.b[2]" → "a.b" → "a" → "".
+func ParentPath(path string) string {
 	if i := strings.LastIndexAny(path, ".["); i >= 0 {
 		return path[:i]
 	}
 	return ""
 }
 
-// join appends a field name to a path.
-func join(path, name string) string {
+// Join appends a field name to a path.
+func Join(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-// index appends a list index to a path.
-func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+// Index appends a list index to a path.
+func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

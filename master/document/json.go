@@ -1,4 +1,4 @@
-package expconf
+package document
 
 import (
 	"bytes"
@@ -19,10 +19,11 @@ type jsonReader struct {
 	problems []Problem
 	paths    int // bytes of the paths of all values
 	deep     bool
-	limits   limits
+	limits   Limits
 }
 
-func parseJSON(file string, src []byte, l limits) (*node, []Problem) {
+// ParseJSON reads valid JSON within the limits. It returns either a tree or problems.
+func ParseJSON(file string, src []byte, l Limits) (*Node, []Problem) {
 	r := &jsonReader{
 		file: file, src: src, limits: l, decoder: json.NewDecoder(bytes.NewReader(src)),
 		line: 1, column: 1,
@@ -36,7 +37,7 @@ func parseJSON(file string, src []byte, l limits) (*node, []Problem) {
 }
 
 // next returns the next token and an empty node at its position.
-func (r *jsonReader) next() (json.Token, *node) {
+func (r *jsonReader) next() (json.Token, *Node) {
 	start := int(r.decoder.InputOffset())
 	for start < len(r.src) && bytes.IndexByte([]byte(" \t\r\n,:"), r.src[start]) >= 0 {
 		start++
@@ -49,7 +50,7 @@ func (r *jsonReader) next() (json.Token, *node) {
 		r.column++
 		r.at += width
 	}
-	n := &node{line: r.line, column: r.column, size: 1, depth: 1}
+	n := &Node{Line: r.line, Column: r.column, Size: 1, Depth: 1}
 	t, err := r.decoder.Token()
 	if err != nil {
 		r.fail(n, "", "not valid JSON: "+err.Error())
@@ -58,56 +59,56 @@ func (r *jsonReader) next() (json.Token, *node) {
 	return t, n
 }
 
-func (r *jsonReader) fail(n *node, path, message string) {
+func (r *jsonReader) fail(n *Node, path, message string) {
 	r.problems = append(r.problems, Problem{
-		File: r.file, Line: n.line, Column: n.column, Path: path, Message: message})
+		File: r.file, Line: n.Line, Column: n.Column, Path: path, Message: message})
 }
 
-func (r *jsonReader) value(path string, depth int) *node {
+func (r *jsonReader) value(path string, depth int) *Node {
 	t, n := r.next()
-	if r.paths += len(path); r.paths > maxPaths {
+	if r.paths += len(path); r.paths > MaxPaths {
 		if !r.deep {
-			r.fail(n, "", pathsMessage())
+			r.fail(n, "", PathsMessage())
 		}
 		r.deep = true
 		return n
 	}
 	switch t := t.(type) {
 	case bool:
-		n.kind, n.b, n.text = boolKind, t, fmt.Sprint(t)
+		n.Kind, n.b, n.Text = BoolKind, t, fmt.Sprint(t)
 	case string:
-		n.kind, n.text = stringKind, t
+		n.Kind, n.Text = StringKind, t
 		if !storableText(t) {
 			r.fail(n, path, unstorableMessage)
 		}
 	case json.Number:
-		n.text = t.String()
+		n.Text = t.String()
 		n.resolve()
 	case json.Delim:
 		r.composite(n, t, path, depth)
 	}
-	if !n.measure(r.limits) {
+	if !n.Measure(r.limits) {
 		r.fail(n, path, n.excess(r.limits))
-		n.items, n.fields, n.size, n.bytes, n.depth = nil, nil, 1, 0, 1
+		n.Items, n.Fields, n.Size, n.Bytes, n.Depth = nil, nil, 1, 0, 1
 	}
 	return n
 }
 
-func (r *jsonReader) composite(n *node, open json.Delim, path string, depth int) {
+func (r *jsonReader) composite(n *Node, open json.Delim, path string, depth int) {
 	if depth > r.limits.depth {
 		if !r.deep {
-			r.fail(n, path, (&node{depth: depth}).excess(r.limits))
+			r.fail(n, path, (&Node{Depth: depth}).excess(r.limits))
 		}
 		r.deep = true
 		return
 	}
 	if open == '[' {
-		n.kind = listKind
+		n.Kind = ListKind
 		for !r.deep && r.decoder.More() {
-			n.items = append(n.items, r.value(index(path, len(n.items)), depth+1))
+			n.Items = append(n.Items, r.value(Index(path, len(n.Items)), depth+1))
 		}
 	} else {
-		n.kind = mapKind
+		n.Kind = MapKind
 		r.members(n, path, depth)
 	}
 	if !r.deep {
@@ -115,7 +116,7 @@ func (r *jsonReader) composite(n *node, open json.Delim, path string, depth int)
 	}
 }
 
-func (r *jsonReader) members(n *node, path string, depth int) {
+func (r *jsonReader) members(n *Node, path string, depth int) {
 	seen := map[string]int{}
 	for !r.deep && r.decoder.More() {
 		t, key := r.next()
@@ -123,12 +124,12 @@ func (r *jsonReader) members(n *node, path string, depth int) {
 		if !storableText(name) {
 			r.fail(key, path, "a key "+unstorableMessage)
 		}
-		value := r.value(join(path, name), depth+1)
+		value := r.value(Join(path, name), depth+1)
 		if first, twice := seen[name]; twice {
-			r.fail(key, join(path, name), fmt.Sprintf("appears twice; the first is on line %d", first))
+			r.fail(key, Join(path, name), fmt.Sprintf("appears twice; the first is on line %d", first))
 			continue
 		}
-		seen[name] = key.line
-		n.fields = append(n.fields, field{key: name, line: key.line, column: key.column, value: value})
+		seen[name] = key.Line
+		n.Fields = append(n.Fields, Field{Key: name, Line: key.Line, Column: key.Column, Value: value})
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // A LiveCache loads what LoadLive loads, but reads only rows that have changed since the
@@ -28,19 +29,19 @@ import (
 //
 // It is not safe for concurrent use.
 type LiveCache struct {
-	db          *DB
+	db          *database.DB
 	server      time.Time // start time of the server that answered the last load
 	round       uint64
 	experiments cachedRows[int, cachedExperiment]
 	trials      cachedRows[int, LiveTrial]
 	allocations cachedRows[string, cachedAllocation]
-	nodes       cachedRows[string, NodeRow]
-	byName      []NodeRow // the nodes, by name
-	configBytes int       // of the configurations that one load reads
+	nodes       cachedRows[string, store.NodeRow]
+	byName      []store.NodeRow // the nodes, by name
+	configBytes int             // of the configurations that one load reads
 }
 
 // NewLiveCache returns an empty cache.
-func (db *DB) NewLiveCache() *LiveCache {
+func NewLiveCache(db *database.DB) *LiveCache {
 	c := &LiveCache{db: db, configBytes: maxConfigBytes}
 	c.forget()
 	return c
@@ -48,7 +49,7 @@ func (db *DB) NewLiveCache() *LiveCache {
 
 func (c *LiveCache) forget() {
 	c.experiments, c.trials = cachedRows[int, cachedExperiment]{}, cachedRows[int, LiveTrial]{}
-	c.allocations, c.nodes, c.byName = cachedRows[string, cachedAllocation]{}, cachedRows[string, NodeRow]{}, nil
+	c.allocations, c.nodes, c.byName = cachedRows[string, cachedAllocation]{}, cachedRows[string, store.NodeRow]{}, nil
 }
 
 // cachedRows are rows by their ids.
@@ -94,7 +95,7 @@ func (m cachedRows[K, R]) sweep(listed int, round uint64) {
 // Load reads all live rows, in one snapshot.
 func (c *LiveCache) Load(ctx context.Context, known Known) (*Live, error) {
 	var live *Live
-	err := c.db.Snapshot(ctx, func(tx *DB) error {
+	err := c.db.Snapshot(ctx, func(tx *database.DB) error {
 		live = &Live{}
 		return c.load(ctx, tx, live, known)
 	})
@@ -104,7 +105,7 @@ func (c *LiveCache) Load(ctx context.Context, known Known) (*Live, error) {
 	return live, err
 }
 
-func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) error {
+func (c *LiveCache) load(ctx context.Context, tx *database.DB, live *Live, known Known) error {
 	var server time.Time
 	err := tx.QueryRow(ctx, `SELECT now(), alarm, trust, pg_postmaster_start_time(),
 		(SELECT jsonb_object_agg(name, jsonb_build_object('alarm', alarm, 'trust', trust)) FROM regions) FROM cluster`).
@@ -129,22 +130,22 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) e
 	if err := c.loadNodes(ctx, tx, live); err != nil {
 		return err
 	}
-	if live.Tasks, err = database.Rows[LiveTask](ctx, tx.DB, liveTasks); err != nil {
+	if live.Tasks, err = database.Rows[LiveTask](ctx, tx, liveTasks); err != nil {
 		return err
 	}
-	if live.Matches, err = database.Rows[LiveMatch](ctx, tx.DB, liveMatches); err != nil {
+	if live.Matches, err = database.Rows[LiveMatch](ctx, tx, liveMatches); err != nil {
 		return err
 	}
-	if live.Failures, err = database.Rows[NodeFailures](ctx, tx.DB, liveFailures); err != nil {
+	if live.Failures, err = database.Rows[store.NodeFailures](ctx, tx, liveFailures); err != nil {
 		return err
 	}
-	if live.Bindings, err = database.Rows[PoolBinding](ctx, tx.DB, allBindings); err != nil {
+	if live.Bindings, err = database.Rows[store.PoolBinding](ctx, tx, store.AllBindings); err != nil {
 		return err
 	}
-	if live.Quotas, err = database.Rows[Quota](ctx, tx.DB, liveQuotas); err != nil {
+	if live.Quotas, err = database.Rows[store.Quota](ctx, tx, store.LiveQuotas); err != nil {
 		return err
 	}
-	if live.DueGCs, err = tx.dueGCs(ctx); err != nil {
+	if live.DueGCs, err = dueGCs(ctx, tx); err != nil {
 		return err
 	}
 	return c.loadSearches(ctx, tx, live, known)
@@ -186,7 +187,7 @@ type (
 		RowVersion uint32 `db:"row_version"`
 	}
 	nodeRow struct {
-		NodeRow
+		store.NodeRow
 		RowVersion uint32 `db:"row_version"`
 	}
 )
@@ -195,7 +196,7 @@ type (
 func both(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
 // loadExperiments loads experiments and their trials.
-func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, seen map[int]int64) error {
+func (c *LiveCache) loadExperiments(ctx context.Context, tx *database.DB, live *Live, seen map[int]int64) error {
 	var (
 		id                int
 		version           uint32
@@ -231,12 +232,12 @@ func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, see
 }
 
 // readExperiments reads the experiments that are new or have changed.
-func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen map[int]int64) error {
+func (c *LiveCache) readExperiments(ctx context.Context, tx *database.DB, ids []int, seen map[int]int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	known := slices.DeleteFunc(slices.Clone(ids), func(id int) bool { _, ok := seen[id]; return !ok })
-	list, err := database.Rows[experimentRow](ctx, tx.DB, experimentRows, ids, known)
+	list, err := database.Rows[experimentRow](ctx, tx, experimentRows, ids, known)
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen
 
 // listTrials lists the trials that have not ended, of experiments that run. An experiment
 // with a new trial is read again, because its number of trials has changed.
-func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) (order []*cached[LiveTrial], stale []int, err error) {
+func (c *LiveCache) listTrials(ctx context.Context, tx *database.DB, again map[int]bool) (order []*cached[LiveTrial], stale []int, err error) {
 	var (
 		id, experiment int
 		version, task  uint32
@@ -275,9 +276,9 @@ func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) 
 	return order, stale, err
 }
 
-func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []*cached[LiveTrial], stale []int) error {
+func (c *LiveCache) loadTrials(ctx context.Context, tx *database.DB, live *Live, order []*cached[LiveTrial], stale []int) error {
 	if len(stale) > 0 {
-		list, err := database.Rows[trialRow](ctx, tx.DB, trialRows, stale)
+		list, err := database.Rows[trialRow](ctx, tx, trialRows, stale)
 		if err != nil {
 			return err
 		}
@@ -293,7 +294,7 @@ func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []
 	for i, x := range order {
 		live.Trials[i] = x.row
 	}
-	continuing, err := database.Rows[trialRow](ctx, tx.DB, continuingTrials)
+	continuing, err := database.Rows[trialRow](ctx, tx, continuingTrials)
 	if err != nil || len(continuing) == 0 {
 		return err
 	}
@@ -304,7 +305,7 @@ func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []
 	return nil
 }
 
-func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) error {
+func (c *LiveCache) loadAllocations(ctx context.Context, tx *database.DB, live *Live) error {
 	var (
 		id      string
 		version uint32
@@ -325,7 +326,7 @@ func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) err
 	}
 	c.allocations.sweep(len(order), c.round)
 	if len(stale) > 0 {
-		list, err := database.Rows[allocationRow](ctx, tx.DB, allocationRows, stale)
+		list, err := database.Rows[allocationRow](ctx, tx, allocationRows, stale)
 		if err != nil {
 			return err
 		}
@@ -349,7 +350,7 @@ func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) err
 }
 
 // loadMembers reads the members of each attempt that has a new, deleted or changed member.
-func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cachedAllocation]) error {
+func (c *LiveCache) loadMembers(ctx context.Context, tx *database.DB, order []*cached[cachedAllocation]) error {
 	var (
 		id      string
 		rank    int
@@ -378,7 +379,7 @@ func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cac
 	if len(stale) == 0 {
 		return nil
 	}
-	list, err := database.Rows[memberRow](ctx, tx.DB, memberRows, stale)
+	list, err := database.Rows[memberRow](ctx, tx, memberRows, stale)
 	if err != nil {
 		return err
 	}
@@ -389,7 +390,7 @@ func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cac
 	return nil
 }
 
-func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
+func (c *LiveCache) loadNodes(ctx context.Context, tx *database.DB, live *Live) error {
 	var (
 		id      string
 		version uint32
@@ -407,7 +408,7 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
 		return err
 	}
 	if len(stale) > 0 || listed != len(c.byName) {
-		list, err := database.Rows[nodeRow](ctx, tx.DB, "SELECT xmin AS row_version, "+nodeColumns+" FROM nodes WHERE id = ANY($1)", stale)
+		list, err := database.Rows[nodeRow](ctx, tx, "SELECT xmin AS row_version, "+store.NodeColumns+" FROM nodes WHERE id = ANY($1)", stale)
 		if err != nil {
 			return err
 		}
@@ -423,7 +424,7 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
 		for _, x := range c.nodes {
 			c.byName = append(c.byName, x.row)
 		}
-		slices.SortFunc(c.byName, func(a, b NodeRow) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(c.byName, func(a, b store.NodeRow) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	}
 	live.Nodes = slices.Clone(c.byName)
 	return nil

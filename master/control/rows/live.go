@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // This file has the rows of the loop's snapshot: of all experiments, trials, tasks and
@@ -14,37 +15,37 @@ import (
 // LiveExperiment is an experiment that has not ended, that a user asked to continue after
 // its end, or that is to be deleted.
 type LiveExperiment struct {
-	ID             int             `db:"id"`
-	OwnerID        int             `db:"owner_id"`
-	ProjectID      int             `db:"project_id"`
-	JobID          string          `db:"job_id"`
-	Name           string          `db:"name"`
-	State          string          `db:"state"`
-	Desired        string          `db:"desired"`
-	Unmanaged      bool            `db:"unmanaged"`
-	Config         json.RawMessage `db:"config"`
-	ContextHash    []byte          `db:"context_hash"`
-	Seed           int64           `db:"seed"`
-	Pool           string          `db:"pool"`
-	SlotsPerTrial  int             `db:"slots_per_trial"`
-	MaxSlots       *int            `db:"max_slots"`
-	Weight         float64         `db:"weight"`
-	Priority       int             `db:"priority"`
-	Progress       *float64        `db:"progress"`
-	BestTrialID    *int            `db:"best_trial_id"`
-	BestMetric     *float64        `db:"best_metric"`
-	Error          string          `db:"error"`
-	Trials         int             `db:"trials"` // number of its trials, ended or not; 0 if unmanaged, because it has no search
-	DeleteRequests int             `db:"delete_requests"`
-	DeleteFailed   int             `db:"delete_failed"`
-	Files          FilesState      `db:"files"`     // if it is being deleted
-	FilesWhy       string          `db:"files_why"` // why its files could not be removed
-	Continues      int             `db:"continues"`
-	Continued      int             `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
-	SearchConfig   json.RawMessage `db:"search_config"` // the configuration with which its search began, if that is not Config
-	WarmStart      *string         `db:"warm_start"`    // the checkpoint that its trials start from
-	QueueTime      *time.Time      `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
-	Memory         int64           `db:"memory"`        // maximum memory of its search, in bytes
+	ID             int              `db:"id"`
+	OwnerID        int              `db:"owner_id"`
+	ProjectID      int              `db:"project_id"`
+	JobID          string           `db:"job_id"`
+	Name           string           `db:"name"`
+	State          string           `db:"state"`
+	Desired        string           `db:"desired"`
+	Unmanaged      bool             `db:"unmanaged"`
+	Config         json.RawMessage  `db:"config"`
+	ContextHash    []byte           `db:"context_hash"`
+	Seed           int64            `db:"seed"`
+	Pool           string           `db:"pool"`
+	SlotsPerTrial  int              `db:"slots_per_trial"`
+	MaxSlots       *int             `db:"max_slots"`
+	Weight         float64          `db:"weight"`
+	Priority       int              `db:"priority"`
+	Progress       *float64         `db:"progress"`
+	BestTrialID    *int             `db:"best_trial_id"`
+	BestMetric     *float64         `db:"best_metric"`
+	Error          string           `db:"error"`
+	Trials         int              `db:"trials"` // number of its trials, ended or not; 0 if unmanaged, because it has no search
+	DeleteRequests int              `db:"delete_requests"`
+	DeleteFailed   int              `db:"delete_failed"`
+	Files          store.FilesState `db:"files"`     // if it is being deleted
+	FilesWhy       string           `db:"files_why"` // why its files could not be removed
+	Continues      int              `db:"continues"`
+	Continued      int              `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
+	SearchConfig   json.RawMessage  `db:"search_config"` // the configuration with which its search began, if that is not Config
+	WarmStart      *string          `db:"warm_start"`    // the checkpoint that its trials start from
+	QueueTime      *time.Time       `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
+	Memory         int64            `db:"memory"`        // maximum memory of its search, in bytes
 	// Unread means that this load has read neither the configuration nor the search's
 	// events, because Known.Choose left the experiment out. Config then has only the fields
 	// that running trials need.
@@ -156,36 +157,6 @@ type LiveMember struct {
 	LeftoverReadAt *time.Time `db:"leftover_read_at"`
 }
 
-// NodeRow is a node of Nomad, with the settings of operators (enabled, drain).
-type NodeRow struct {
-	ID            string          `db:"id"`
-	Name          string          `db:"name"`
-	Address       string          `db:"address"`
-	NodePool      string          `db:"node_pool"`
-	Datacenter    string          `db:"datacenter"`
-	Region        string          `db:"region"` // of Nomad; "": the master's own
-	Version       string          `db:"version"`
-	Status        string          `db:"status"`
-	Eligible      bool            `db:"eligible"`
-	Draining      bool            `db:"draining"`
-	DrainDeadline *time.Time      `db:"drain_deadline"`
-	Inventory     json.RawMessage `db:"inventory"` // cluster.Node
-	RegisteredAt  time.Time       `db:"registered_at"`
-	SeenAt        time.Time       `db:"seen_at"`
-	Enabled       bool            `db:"enabled"`
-	DrainWanted   bool            `db:"drain_wanted"`
-	DisabledSlots map[string]bool `db:"disabled_slots"` // disabled slots, by sched.Slot.Key; true: a running attempt may finish (drain)
-}
-
-// SearchEvent is an event of a search.
-type SearchEvent struct {
-	ExperimentID int             `db:"experiment_id"`
-	Seq          int64           `db:"seq"`
-	Kind         string          `db:"kind"`
-	Trial        int             `db:"trial"`
-	Body         json.RawMessage `db:"body"`
-}
-
 // Live is one consistent snapshot.
 type Live struct {
 	Now         time.Time // the database's time
@@ -196,16 +167,16 @@ type Live struct {
 	Trials      []LiveTrial
 	Tasks       []LiveTask
 	Allocations []LiveAllocation
-	Nodes       []NodeRow
-	Events      []SearchEvent  // after those that Known.Seen names
-	Workspaces  map[int]string // names, by the projects of Experiments
-	Owners      map[int]string // names of the owners of Experiments
-	Last        map[int]int64  // experiments that Known.Choose chose → their last event in the database; Events may end before it
-	Later       map[int]bool   // experiments that Known.Choose chose and that this load did not read
-	Matches     []LiveMatch    // matches of log policies with an action
-	Failures    []NodeFailures
-	Bindings    []PoolBinding
-	Quotas      []Quota
+	Nodes       []store.NodeRow
+	Events      []store.SearchEvent // after those that Known.Seen names
+	Workspaces  map[int]string      // names, by the projects of Experiments
+	Owners      map[int]string      // names of the owners of Experiments
+	Last        map[int]int64       // experiments that Known.Choose chose → their last event in the database; Events may end before it
+	Later       map[int]bool        // experiments that Known.Choose chose and that this load did not read
+	Matches     []LiveMatch         // matches of log policies with an action
+	Failures    []store.NodeFailures
+	Bindings    []store.PoolBinding
+	Quotas      []store.Quota
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }
 
@@ -220,9 +191,9 @@ const (
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time,
 		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.delete_requests, e.delete_failed,
-		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
+		coalesce(CASE WHEN f.files = 'unplanned' AND ` + store.GCQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + store.GCRunning + ` OR ` + store.GCQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e
-	` + deletedFiles + `
+	` + store.DeletedFiles + `
 	WHERE e.id = ANY($1)`
 
 	liveTrialSelect = `
@@ -259,27 +230,9 @@ const (
 )
 
 // LoadLive reads everything that may still change, in one snapshot.
-func (db *DB) LoadLive(ctx context.Context, known Known) (*Live, error) {
-	return db.NewLiveCache().Load(ctx, known)
+func LoadLive(ctx context.Context, db *database.DB, known Known) (*Live, error) {
+	return NewLiveCache(db).Load(ctx, known)
 }
-
-// Nodes lists all nodes by name.
-func (db *DB) Nodes(ctx context.Context) ([]NodeRow, error) {
-	return database.Rows[NodeRow](ctx, db.DB, `
-		SELECT `+nodeColumns+` FROM nodes ORDER BY name, id`)
-}
-
-// node reads a node; nil if it does not exist.
-func (db *DB) node(ctx context.Context, id string) (*NodeRow, error) {
-	list, err := database.Rows[NodeRow](ctx, db.DB, `SELECT `+nodeColumns+` FROM nodes WHERE id = $1`, id)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
-}
-
-const nodeColumns = `id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
-	registered_at, seen_at, enabled, drain_wanted, disabled_slots, region`
 
 // LiveMatch is a match whose policy has an action for the trial's next attempts.
 type LiveMatch struct {
@@ -299,15 +252,6 @@ const liveMatches = `
 	FROM log_matches m JOIN trials t ON t.task_id = m.task_id JOIN experiments e ON e.id = t.experiment_id
 	WHERE t.ended_at IS NULL AND m.action <> '' AND m.counts AND (e.continued_at IS NULL OR m.at > e.continued_at) ORDER BY m.id`
 
-// NodeFailures counts how often in a row attempts of an experiment failed on a node.
-type NodeFailures struct {
-	ExperimentID int    `db:"experiment_id"`
-	NodeID       string `db:"node_id"`
-	NodeName     string `db:"node_name"`
-	Failures     int    `db:"failures"`
-	Avoided      bool   `db:"avoided"`
-}
-
 const liveFailures = `
 	SELECT f.experiment_id, f.node_id, f.node_name, f.failures, f.avoided
 	FROM node_failures f JOIN experiments e ON e.id = f.experiment_id
@@ -315,17 +259,10 @@ const liveFailures = `
 	ORDER BY f.experiment_id, f.node_name, f.node_id`
 
 // queueFailures stores a count, unless the experiment has been deleted.
-func queueFailures(b *statements, f NodeFailures) {
-	b.queue(`
+func queueFailures(b *database.Statements, f store.NodeFailures) {
+	b.Queue(`
 		INSERT INTO node_failures (experiment_id, node_id, node_name, failures, avoided)
 		SELECT id, $2, $3, $4, $5 FROM experiments WHERE id = $1
 		ON CONFLICT (experiment_id, node_id) DO UPDATE SET node_name = excluded.node_name, failures = excluded.failures,
 			avoided = excluded.avoided, at = now()`, f.ExperimentID, f.NodeID, f.NodeName, f.Failures, f.Avoided)
-}
-
-// AvoidedNodes lists the nodes that an experiment avoids.
-func (db *DB) AvoidedNodes(ctx context.Context, experiment int) ([]NodeFailures, error) {
-	return database.Rows[NodeFailures](ctx, db.DB, `
-		SELECT experiment_id, node_id, node_name, failures, avoided FROM node_failures
-		WHERE experiment_id = $1 AND avoided ORDER BY node_name, node_id`, experiment)
 }

@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const hasLeftover = `m.nomad_ended_at IS NOT NULL AND m.leftover_read_at IS NULL
 	AND m.token_hash IS NOT NULL AND m.nomad_status IN ('complete', 'failed') AND NOT (m.exited_at IS NOT NULL AND m.logs_done)`
 
 // QueueLeftoverReads queues the reading of leftovers of these attempts.
-func (db *DB) QueueLeftoverReads(ctx context.Context, ids []string) error {
+func QueueLeftoverReads(ctx context.Context, db *database.DB, ids []string) error {
 	_, err := db.Exec(ctx, `
 		INSERT INTO work (kind, subject, parent, owner_id)
 		SELECT 'read', a.id, `+parentOfAttempt+`, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
@@ -34,15 +34,15 @@ func (db *DB) QueueLeftoverReads(ctx context.Context, ids []string) error {
 }
 
 // LeftoverMembers lists the members of an attempt whose leftovers have not been read.
-func (db *DB) LeftoverMembers(ctx context.Context, allocation string) ([]LeftoverMember, error) {
-	return database.Rows[LeftoverMember](ctx, db.DB, `
+func LeftoverMembers(ctx context.Context, db *database.DB, allocation string) ([]LeftoverMember, error) {
+	return database.Rows[LeftoverMember](ctx, db, `
 		SELECT m.allocation_id, m.rank, a.task_id, m.node_name, m.claimed_by, m.token_hash, m.exited_at IS NOT NULL AS exited
 		FROM members m JOIN allocations a ON a.id = m.allocation_id
 		WHERE m.allocation_id = $1 AND `+hasLeftover+` ORDER BY m.rank`, allocation)
 }
 
 // MarkLeftoverRead stores that the leftovers of a member have been read.
-func (db *DB) MarkLeftoverRead(ctx context.Context, allocation string, rank int) error {
+func MarkLeftoverRead(ctx context.Context, db *database.DB, allocation string, rank int) error {
 	_, err := db.Exec(ctx, `UPDATE members SET leftover_read_at = coalesce(leftover_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 	return err
 }

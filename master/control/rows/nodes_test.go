@@ -1,10 +1,11 @@
-package store
+package rows
 
 import (
 	"testing"
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // TestUnchangedNodesAreNotWritten tests that RecordNodes writes no rows of unchanged nodes: it
@@ -12,14 +13,14 @@ import (
 func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	w := newWorld(t)
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	nodes := []NodeRow{
+	nodes := []store.NodeRow{
 		{ID: "a", Name: "a", Status: "ready", Eligible: true, Inventory: []byte(`{"cores": 8, "devices": [1, 2]}`)},
 		{ID: "b", Name: "b", Status: "ready", Draining: true, DrainDeadline: &at, Inventory: []byte(`{}`)},
 	}
 	versions := func() map[string]string {
 		out := map[string]string{}
 		for _, id := range []string{"a", "b"} {
-			v, err := database.Scalar[string](t.Context(), w.db.DB, `SELECT xmin::text || '/' || xmax::text FROM nodes WHERE id = $1`, id)
+			v, err := database.Scalar[string](t.Context(), w.DB.DB, `SELECT xmin::text || '/' || xmax::text FROM nodes WHERE id = $1`, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +30,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	}
 	record := func() map[string]string {
 		t.Helper()
-		if err := w.db.RecordNodes(t.Context(), "", nodes); err != nil {
+		if err := RecordNodes(t.Context(), w.DB.DB, "", nodes); err != nil {
 			t.Fatal(err)
 		}
 		return versions()
@@ -55,10 +56,10 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 		}
 	}
 	nodes = nodes[:1]
-	if err := w.db.RecordNodes(t.Context(), "", nodes); err != nil {
+	if err := RecordNodes(t.Context(), w.DB.DB, "", nodes); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.int(`SELECT count(*) FROM nodes`); n != 1 {
+	if n := w.Int(`SELECT count(*) FROM nodes`); n != 1 {
 		t.Errorf("%d nodes", n)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const (
 	liveOwners = `SELECT id, username AS name FROM users WHERE id = ANY($1)`
 )
 
-func loadNames(ctx context.Context, tx *DB, live *Live) error {
+func loadNames(ctx context.Context, tx *database.DB, live *Live) error {
 	projects, owners := map[int]bool{}, map[int]bool{}
 	for i := range live.Experiments {
 		projects[live.Experiments[i].ProjectID] = true
@@ -30,14 +30,14 @@ func loadNames(ctx context.Context, tx *DB, live *Live) error {
 }
 
 // namesOf reads names by ids.
-func namesOf(ctx context.Context, tx *DB, sql string, ids map[int]bool) (map[int]string, error) {
+func namesOf(ctx context.Context, tx *database.DB, sql string, ids map[int]bool) (map[int]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	list, err := database.Rows[struct {
 		ID   int    `db:"id"`
 		Name string `db:"name"`
-	}](ctx, tx.DB, sql, sortedKeys(ids))
+	}](ctx, tx, sql, sortedKeys(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -6,17 +6,55 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Bundle is a part of a plan that is stored as a whole or not at all: the changes of
-// one experiment or task, or one placement.
+// Statements are SQL statements in their order. Some of them must change exactly one row.
+type Statements struct {
+	Batch
+	bundle int // that adds the next ones
+	checks []check
+}
+
+// A check has the bundle of a statement, and whether it must change exactly one row.
+type check struct {
+	bundle int
+	one    bool
+	what   string
+}
+
+// Queue adds a statement.
+func (s *Statements) Queue(sql string, args ...any) {
+	s.Batch.Queue(sql, args...)
+	s.checks = append(s.checks, check{bundle: s.bundle, what: "a change"})
+}
+
+// QueueOne adds a statement that must change exactly one row; if it does not, its bundle is stale.
+func (s *Statements) QueueOne(what, sql string, args ...any) {
+	s.Batch.Queue(sql, args...)
+	s.checks = append(s.checks, check{bundle: s.bundle, one: true, what: what})
+}
+
+// Send executes all statements in a transaction, without the checks of QueueOne.
+func (s *Statements) Send(ctx context.Context, db *DB) error {
+	for _, part := range s.Parts() {
+		if err := db.Send(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Bundle has statements that are executed together or not at all.
 type Bundle struct {
 	Key   string
-	Needs []string // keys of earlier bundles; if one of these is not stored, this bundle must not be either
-	Changes
+	Needs []string          // keys of earlier bundles; if one of these is left out, this bundle is too
+	Queue func(*Statements) // adds its statements
 }
+
+// ErrStale means that a row has changed since the plan read it. Its bundle is left out;
+// the next cycle decides again.
+var ErrStale = fault.New(fault.Conflict, "a row has changed since the plan was made")
 
 // ErrDependencyFailed means that a bundle was left out because one that it needs was.
 var ErrDependencyFailed = fault.New(fault.Conflict, "another change of the same plan, on which this change depends, could not be stored")
@@ -48,15 +86,6 @@ func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (failures map[
 		return nil, err
 	}
 	return a.failures, a.apply(ctx, bundles, false)
-}
-
-// ApplyChanges stores all changes or none. It runs in a transaction, like ApplyBundles.
-func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
-	failures, err := db.ApplyBundles(ctx, []Bundle{{Changes: *c}})
-	if err != nil {
-		return err
-	}
-	return failures[""]
 }
 
 // MaxFailures is the maximum number of bundles of one plan that the database may reject;
@@ -171,10 +200,10 @@ func (a *applier) applyAll(ctx context.Context, list []Bundle) (bad map[int]erro
 // run sends the statements of all bundles, many in one message. PostgreSQL does not report a
 // stale bundle as an error and continues, so one run finds all stale bundles.
 func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
-	s := &statements{}
+	s := &Statements{}
 	for i := range list {
 		s.bundle = i
-		s.changes(&list[i].Changes)
+		list[i].Queue(s)
 	}
 	bad, reached = map[int]error{}, len(list)
 	checks := s.checks
@@ -190,25 +219,25 @@ func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, re
 
 // send sends some of the statements, and adds to bad what could not be stored. It
 // returns what run returns.
-func (a *applier) send(ctx context.Context, list []Bundle, part *database.Batch, checks []check, bad map[int]error) (reached int, err error) {
+func (a *applier) send(ctx context.Context, list []Bundle, part *Batch, checks []check, bad map[int]error) (reached int, err error) {
 	sent := 0
 	for changed, err := range a.db.SendEach(ctx, part) {
 		c := checks[sent]
 		sent++
 		switch {
-		case database.RejectionOf(err).Code != "":
+		case RejectionOf(err).Code != "":
 			if _, stale := bad[c.bundle]; !stale { // else this error follows from a row that has changed
 				bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(err))
 			}
 			return c.bundle, nil
-		case err != nil && ctx.Err() == nil && !database.Away(err) && len(list) == 1: // the statement could not be sent
+		case err != nil && ctx.Err() == nil && !Away(err) && len(list) == 1: // the statement could not be sent
 			bad[0] = err
 			return 0, nil
-		case err != nil && ctx.Err() == nil && !database.Away(err):
+		case err != nil && ctx.Err() == nil && !Away(err):
 			clear(bad)
 			return len(list) / 2, nil
 		case err != nil:
-			return 0, database.AsFault(err)
+			return 0, AsFault(err)
 		}
 		if _, known := bad[c.bundle]; c.one && changed != 1 && !known {
 			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, ErrStale)
@@ -222,7 +251,7 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *database.Batch,
 // The database causes all other errors (a full or broken disk, a missing right, a changing
 // schema), and they must end no experiment.
 func bundleError(err error) error {
-	f, r := database.AsFault(err), database.RejectionOf(err)
+	f, r := AsFault(err), RejectionOf(err)
 	switch {
 	case r.Code[:2] == "22" || r.Code[:2] == "23" || fault.Is(f, fault.Unavailable) && !isTimeout(err):
 		return f
@@ -234,69 +263,10 @@ func bundleError(err error) error {
 
 // isTimeout reports whether a lock or a statement exceeded its timeout.
 func isTimeout(err error) bool {
-	return slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, database.RejectionOf(err).Code)
+	return slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, RejectionOf(err).Code)
 }
 
 func (a *applier) setTimeout(ctx context.Context, name, value string) error {
 	_, err := a.db.Exec(ctx, "SELECT set_config($1, $2, true)", name, value)
 	return err
-}
-
-// statements collects the SQL statements of several bundles, in order.
-type statements struct {
-	database.Batch
-	bundle int
-	checks []check
-}
-
-// A check has the bundle of a statement, and whether it must change exactly one row.
-type check struct {
-	bundle int
-	one    bool
-	what   string
-}
-
-// send executes all statements, in a transaction.
-func (s *statements) send(ctx context.Context, db *DB) error {
-	for _, part := range s.Parts() {
-		if err := db.Send(ctx, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *statements) queue(sql string, args ...any) {
-	s.Queue(sql, args...)
-	s.checks = append(s.checks, check{bundle: s.bundle, what: "a change"})
-}
-
-// guarded adds a statement that must change exactly one row; if it does not, the bundle is stale.
-func (s *statements) guarded(what, sql string, args ...any) {
-	s.Queue(sql, args...)
-	s.checks = append(s.checks, check{bundle: s.bundle, one: true, what: what})
-}
-
-// changes adds the statements of a bundle.
-func (s *statements) changes(c *Changes) {
-	queueAll(s, c.Experiments, queueExperiment)
-	queueAll(s, c.Queue, queueWork)
-	queueAll(s, c.NewTrials, queueNewTrial)
-	queueAll(s, c.Allocations, queueAllocation)
-	queueAll(s, c.Trials, queueTrial)
-	queueAll(s, c.Reopened, queueReopened)
-	for _, t := range c.Tasks {
-		s.guarded("task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
-			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
-	}
-	queueAll(s, c.NewAllocations, queueNewAllocation)
-	queueAll(s, c.Placements, queuePlacement)
-	queueAll(s, c.Failures, queueFailures)
-	queueEvents(s, c.Events)
-}
-
-func queueAll[T any](s *statements, list []T, queue func(*statements, T)) {
-	for _, v := range list {
-		queue(s, v)
-	}
 }

@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // Known tells a load which searches the caller has in memory.
@@ -26,19 +27,10 @@ type Reading struct {
 	After int64
 }
 
-// maxEventBytes limits the events of chosen experiments in one load, so that a new leader
-// does not read the events of all experiments into memory at once. The next loads read the
-// rest.
-const (
-	maxEventBytes = 8 << 20
-	maxEvents     = 50_000
-	eventBytes    = 128 // memory of an event without its body
-)
-
 var noConfig = json.RawMessage("{}")
 
 // loadSearches reads the configurations and events that the caller does not have.
-func (c *LiveCache) loadSearches(ctx context.Context, tx *DB, live *Live, known Known) error {
+func (c *LiveCache) loadSearches(ctx context.Context, tx *database.DB, live *Live, known Known) error {
 	var chosen []Reading
 	if known.Choose != nil {
 		chosen = known.Choose(live.Experiments)
@@ -89,7 +81,7 @@ const (
 
 // readConfigs reads whole configurations: all those that the caller has and that may have changed, and of the others as many as one load reads. The
 // rest is Unread and in live.Later.
-func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []int, held map[int]int64, all bool) error {
+func (c *LiveCache) readConfigs(ctx context.Context, tx *database.DB, live *Live, ids []int, held map[int]int64, all bool) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -126,7 +118,7 @@ func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []i
 			return nil
 		}
 		page := ids[:min(configsTogether, len(ids))]
-		read, _, err := database.RowsUpTo[configured](ctx, tx.DB, room, `SELECT e.id, e.config, e.search_config
+		read, _, err := database.RowsUpTo[configured](ctx, tx, room, `SELECT e.id, e.config, e.search_config
 			FROM unnest($1::int[]) WITH ORDINALITY AS u(id, place) JOIN experiments e ON e.id = u.id ORDER BY u.place`, page)
 		if err != nil {
 			return err
@@ -147,8 +139,8 @@ func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []i
 }
 
 // eventsAfter reads all events after those that the caller has seen, usually few.
-func eventsAfter(ctx context.Context, tx *DB, ids []int, seqs []int64) ([]SearchEvent, error) {
-	return database.Rows[SearchEvent](ctx, tx.DB, `
+func eventsAfter(ctx context.Context, tx *database.DB, ids []int, seqs []int64) ([]store.SearchEvent, error) {
+	return database.Rows[store.SearchEvent](ctx, tx, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
 		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) JOIN search_events s ON s.experiment_id = l.id AND s.seq > l.seq
 		ORDER BY s.experiment_id, s.seq`, ids, seqs)
@@ -156,7 +148,7 @@ func eventsAfter(ctx context.Context, tx *DB, ids []int, seqs []int64) ([]Search
 
 // readOn reads events of chosen experiments, up to maxEventBytes, and the number of the
 // last event of each.
-func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
+func readOn(ctx context.Context, tx *database.DB, live *Live, chosen []Reading) error {
 	ids, seqs := make([]int, len(chosen)), make([]int64, len(chosen))
 	for i, r := range chosen {
 		ids[i], seqs[i] = r.ID, r.After
@@ -165,7 +157,7 @@ func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
 		ID   int   `db:"experiment_id"`
 		Last int64 `db:"last"`
 	}
-	counters, err := database.Rows[counter](ctx, tx.DB, `SELECT experiment_id, next - 1 AS last FROM search_counters WHERE experiment_id = ANY($1)`, ids)
+	counters, err := database.Rows[counter](ctx, tx, `SELECT experiment_id, next - 1 AS last FROM search_counters WHERE experiment_id = ANY($1)`, ids)
 	if err != nil {
 		return err
 	}
@@ -173,26 +165,10 @@ func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
 	for _, c := range counters {
 		live.Last[c.ID] = c.Last
 	}
-	events, _, err := someEvents(ctx, tx, `
+	events, _, err := store.SomeEvents(ctx, tx, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
 		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) CROSS JOIN LATERAL (
-			SELECT * FROM search_events e WHERE e.experiment_id = l.id AND e.seq > l.seq ORDER BY e.seq LIMIT $3) s LIMIT $3`, ids, seqs, maxEvents)
+			SELECT * FROM search_events e WHERE e.experiment_id = l.id AND e.seq > l.seq ORDER BY e.seq LIMIT $3) s LIMIT $3`, ids, seqs, store.MaxEvents)
 	live.Events = append(live.Events, events...)
 	return err
-}
-
-// someEvents reads the events of a query whose limit is maxEvents, up to maxEventBytes. more
-// is true if events may remain.
-func someEvents(ctx context.Context, tx *DB, sql string, args ...any) (list []SearchEvent, more bool, err error) {
-	bytes := 0
-	var e SearchEvent
-	err = tx.Each(ctx, sql, args, []any{&e.ExperimentID, &e.Seq, &e.Kind, &e.Trial, &e.Body}, func() error {
-		list = append(list, e)
-		if bytes += len(e.Body) + eventBytes; bytes >= maxEventBytes {
-			more = true
-			return database.ErrSkipRest
-		}
-		return nil
-	})
-	return list, more || len(list) == maxEvents, err
 }

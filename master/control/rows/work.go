@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // Kinds of work: the leader's queue of calls to Nomad and of long deletions.
@@ -28,8 +29,8 @@ type Work struct {
 }
 
 // queueWork adds work, unless it is queued already.
-func queueWork(b *statements, w Work) {
-	b.queue(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ($1, $2, $3, nullif($4, 0)) ON CONFLICT DO NOTHING`, w.Kind, w.Subject, w.Parent, w.Owner)
+func queueWork(b *database.Statements, w Work) {
+	b.Queue(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ($1, $2, $3, nullif($4, 0)) ON CONFLICT DO NOTHING`, w.Kind, w.Subject, w.Parent, w.Owner)
 }
 
 // parentOfAttempt is SQL for Work.Parent of attempt a of task k.
@@ -41,8 +42,8 @@ const largeConfig = 16 << 10
 
 // queueForAttempt adds work for an attempt, if the attempt fulfils the condition. A submission is large if the attempt's
 // configuration is, or that of the experiment from whose checkpoint it starts.
-func queueForAttempt(b *statements, kind, id, condition string) {
-	b.queue(`INSERT INTO work (kind, subject, parent, owner_id, large) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id,
+func queueForAttempt(b *database.Statements, kind, id, condition string) {
+	b.Queue(`INSERT INTO work (kind, subject, parent, owner_id, large) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id,
 			$1 = 'submit' AND coalesce(greatest(k.config_bytes, e.config_bytes, we.config_bytes) > $3, false)
 		FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id LEFT JOIN trials t ON t.task_id = k.id
 		LEFT JOIN checkpoints wc ON wc.uuid = t.warm_start LEFT JOIN trials wt ON wt.id = wc.trial_id LEFT JOIN experiments we ON we.id = wt.experiment_id
@@ -50,7 +51,7 @@ func queueForAttempt(b *statements, kind, id, condition string) {
 }
 
 // QueueStop queues the stop of an attempt's job, whether or not the attempt has ended.
-func (db *DB) QueueStop(ctx context.Context, id string) error {
+func QueueStop(ctx context.Context, db *database.DB, id string) error {
 	_, err := db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
 		FROM (SELECT) one LEFT JOIN (allocations a JOIN tasks k ON k.id = a.task_id) ON a.id = $1 ON CONFLICT DO NOTHING`, id)
 	return err
@@ -60,8 +61,8 @@ func (db *DB) QueueStop(ctx context.Context, id string) error {
 // flight. Owners take turns, and so do the experiments and tasks of one owner, so that one
 // owner's many rows do not delay the others. Work without an owner, whose task was deleted,
 // takes turns as if its experiment or task were an owner.
-func (db *DB) DueWork(ctx context.Context, kind string, large bool, busy []string, limit int) ([]Work, error) {
-	return database.Rows[Work](ctx, db.DB, `
+func DueWork(ctx context.Context, db *database.DB, kind string, large bool, busy []string, limit int) ([]Work, error) {
+	return database.Rows[Work](ctx, db, `
 		SELECT kind, subject, parent, coalesce(owner_id, 0) AS owner, tries FROM (
 			SELECT *, row_number() OVER (PARTITION BY owner_id, CASE WHEN owner_id IS NULL THEN parent END ORDER BY turn, after, since, subject) AS round FROM (
 				SELECT *, row_number() OVER (PARTITION BY owner_id, parent ORDER BY after, since, subject) AS turn
@@ -70,12 +71,12 @@ func (db *DB) DueWork(ctx context.Context, kind string, large bool, busy []strin
 }
 
 // DueKinds lists those of the kinds of which there is work that may be tried now. waiting reports that there is work of any of them.
-func (db *DB) DueKinds(ctx context.Context, kinds []string) (due []string, waiting bool, err error) {
+func DueKinds(ctx context.Context, db *database.DB, kinds []string) (due []string, waiting bool, err error) {
 	type of struct {
 		Kind string `db:"kind"`
 		Due  bool   `db:"due"`
 	}
-	list, err := database.Rows[of](ctx, db.DB, `SELECT kind, EXISTS (SELECT FROM work w WHERE w.kind = k.kind AND w.after <= now()) AS due
+	list, err := database.Rows[of](ctx, db, `SELECT kind, EXISTS (SELECT FROM work w WHERE w.kind = k.kind AND w.after <= now()) AS due
 		FROM unnest($1::text[]) AS k (kind) WHERE EXISTS (SELECT FROM work w WHERE w.kind = k.kind)`, kinds)
 	for _, k := range list {
 		if k.Due {
@@ -86,46 +87,46 @@ func (db *DB) DueKinds(ctx context.Context, kinds []string) (due []string, waiti
 }
 
 // WorkDone removes work from the queue.
-func (db *DB) WorkDone(ctx context.Context, kind, subject string) error {
+func WorkDone(ctx context.Context, db *database.DB, kind, subject string) error {
 	_, err := db.Exec(ctx, `DELETE FROM work WHERE kind = $1 AND subject = $2`, kind, subject)
 	return err
 }
 
 // WorkFailed keeps work in the queue, to be retried after the time `again`.
-func (db *DB) WorkFailed(ctx context.Context, kind, subject, why string, again time.Duration) error {
+func WorkFailed(ctx context.Context, db *database.DB, kind, subject, why string, again time.Duration) error {
 	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`,
 		kind, subject, why, again)
 	return err
 }
 
 // WorkTried counts a try that begins.
-func (db *DB) WorkTried(ctx context.Context, kind, subject string) error {
+func WorkTried(ctx context.Context, db *database.DB, kind, subject string) error {
 	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND subject = $2`, kind, subject)
 	return err
 }
 
 // WorkAgain is WorkFailed for a try that is counted already.
-func (db *DB) WorkAgain(ctx context.Context, kind, subject, why string, again time.Duration) error {
+func WorkAgain(ctx context.Context, db *database.DB, kind, subject, why string, again time.Duration) error {
 	_, err := db.Exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`, kind, subject, why, again)
 	return err
 }
 
 // RetryNow makes calls to Nomad about these attempts due that have failed before.
-func (db *DB) RetryNow(ctx context.Context, attempts []string) error {
+func RetryNow(ctx context.Context, db *database.DB, attempts []string) error {
 	_, err := db.Exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND subject = ANY($1) AND tries > 0 AND after > now()`, attempts)
 	return err
 }
 
 // WorkContinues moves work to the end of the queue after a part of it is done.
-func (db *DB) WorkContinues(ctx context.Context, kind, subject string) error {
+func WorkContinues(ctx context.Context, db *database.DB, kind, subject string) error {
 	_, err := db.Exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND subject = $2`, kind, subject)
 	return err
 }
 
 // BeginSubmissions stores that submissions are tried now, in the leader's transaction. It
 // returns those that are still needed, and removes the others from the queue.
-func (db *DB) BeginSubmissions(ctx context.Context, ids []string) ([]string, error) {
-	wanted, err := database.Scalars[string](ctx, db.DB, `UPDATE allocations SET tried_at = coalesce(tried_at, now())
+func BeginSubmissions(ctx context.Context, db *database.DB, ids []string) ([]string, error) {
+	wanted, err := database.Scalars[string](ctx, db, `UPDATE allocations SET tried_at = coalesce(tried_at, now())
 		WHERE id = ANY($1) AND `+submissionPending+` RETURNING id`, ids)
 	if err != nil || len(wanted) == len(ids) {
 		return wanted, err
@@ -149,26 +150,26 @@ type Submission struct {
 // RecordSubmission stores the result of a submission: Nomad accepted the job, will never
 // accept it, or the submission is to be retried. If the attempt is no longer wanted when
 // Nomad accepts its job, RecordSubmission queues a stop.
-func (db *DB) RecordSubmission(ctx context.Context, r Submission) error {
-	s := &statements{}
-	s.queue(`
+func RecordSubmission(ctx context.Context, db *database.DB, r Submission) error {
+	s := &database.Statements{}
+	s.Queue(`
 		UPDATE allocations SET submit_error = $2, no_room = $4, refused_why = CASE WHEN $3 THEN $2 ELSE refused_why END,
 			submitted_at = CASE WHEN $2 = '' THEN coalesce(submitted_at, now()) ELSE submitted_at END
 		WHERE id = $1`, r.ID, r.Failure, r.Refused, r.NoRoom)
 	if r.Failure != "" && !r.Refused {
-		s.queue(`UPDATE work SET tries = tries + 1, error = $2, after = now() + $3::interval WHERE kind = 'submit' AND subject = $1`, r.ID, r.Failure, r.RetryAfter)
+		s.Queue(`UPDATE work SET tries = tries + 1, error = $2, after = now() + $3::interval WHERE kind = 'submit' AND subject = $1`, r.ID, r.Failure, r.RetryAfter)
 	} else {
-		s.queue(`DELETE FROM work WHERE kind = 'submit' AND subject = $1`, r.ID)
+		s.Queue(`DELETE FROM work WHERE kind = 'submit' AND subject = $1`, r.ID)
 	}
 	queueForAttempt(s, WorkStop, r.ID, `a.submitted_at IS NOT NULL AND a.stopped_at IS NULL AND a.kill_at IS NOT NULL`)
 	return db.Send(ctx, &s.Batch)
 }
 
 // RecordStopped stores that Nomad was told to stop an attempt's job.
-func (db *DB) RecordStopped(ctx context.Context, id string) error {
-	s := &statements{}
-	s.queue("UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
-	s.queue("DELETE FROM work WHERE kind = 'stop' AND subject = $1", id)
+func RecordStopped(ctx context.Context, db *database.DB, id string) error {
+	s := &database.Statements{}
+	s.Queue("UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
+	s.Queue("DELETE FROM work WHERE kind = 'stop' AND subject = $1", id)
 	return db.Send(ctx, &s.Batch)
 }
 
@@ -181,3 +182,17 @@ func GCWork(experiment, owner int) Work { return experimentWork(WorkGC, experime
 
 // DeleteWork is the work that deletes the rows of an experiment.
 func DeleteWork(experiment, owner int) Work { return experimentWork(WorkDelete, experiment, owner) }
+
+// gcBatch is the maximum number of decisions that one cycle queues.
+const gcBatch = 64
+
+// dueGCs lists the experiments whose policy is to be applied to their checkpoints: a user
+// changed the policy, the experiment has ended, or an earlier GC spared checkpoints. An
+// experiment has one GC at a time.
+func dueGCs(ctx context.Context, db *database.DB) ([]Work, error) {
+	return database.Rows[Work](ctx, db, `SELECT 'gc' AS kind, e.id::text AS subject, 'experiment ' || e.id AS parent, e.owner_id AS owner, 0 AS tries FROM experiments e
+		WHERE (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at IS NOT NULL)
+			AND (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+store.GCRunning+`
+			AND NOT `+store.GCQueued+`
+		ORDER BY e.id LIMIT $1`, gcBatch)
+}

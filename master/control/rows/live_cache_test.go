@@ -1,34 +1,36 @@
-package store
+package rows
 
 import (
 	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // liveWorld has two trials with attempts, and a cache that has loaded them.
 func liveWorld(t *testing.T) (w *world, c *LiveCache, first, second int) {
 	w = newWorld(t)
-	first, second = w.trial(w.experiment(lossSearcher), 0, 1), w.trial(w.experiment(lossSearcher), 0, 1)
-	w.exec(`UPDATE trials SET ended_at = NULL, state = 'ACTIVE'`)
-	w.exec(`UPDATE experiments SET ended_at = NULL, state = 'ACTIVE'`)
-	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) SELECT task_id || '.9', task_id, 9, 'default', 2, 42, 'RUNNING' FROM trials`)
-	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) SELECT task_id || '.9', rank, 'n', 'n' FROM trials, generate_series(0, 1) rank`)
-	w.exec(`INSERT INTO nodes (id, name, status, eligible, draining, inventory) VALUES ('b', 'b', 'ready', true, false, '{}'), ('a', 'a', 'ready', true, false, '{}')`)
-	return w, w.db.NewLiveCache(), first, second
+	first, second = w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1), w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	w.Exec(`UPDATE trials SET ended_at = NULL, state = 'ACTIVE'`)
+	w.Exec(`UPDATE experiments SET ended_at = NULL, state = 'ACTIVE'`)
+	w.Exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) SELECT task_id || '.9', task_id, 9, 'default', 2, 42, 'RUNNING' FROM trials`)
+	w.Exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) SELECT task_id || '.9', rank, 'n', 'n' FROM trials, generate_series(0, 1) rank`)
+	w.Exec(`INSERT INTO nodes (id, name, status, eligible, draining, inventory) VALUES ('b', 'b', 'ready', true, false, '{}'), ('a', 'a', 'ready', true, false, '{}')`)
+	return w, NewLiveCache(w.DB.DB), first, second
 }
 
 // load loads with a caller that has seen the events of all experiments.
 func (w *world) load(c *LiveCache, known ...LiveExperiment) *Live {
-	w.t.Helper()
+	w.T.Helper()
 	seen := map[int]int64{}
 	for _, e := range known {
 		seen[e.ID] = 0
 	}
-	live, err := c.Load(w.t.Context(), Known{Seen: seen})
+	live, err := c.Load(w.T.Context(), Known{Seen: seen})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return live
 }
@@ -57,9 +59,9 @@ func TestALoadReadsWhatHasChanged(t *testing.T) {
 	if string(before.Experiments[0].Config) == "{}" {
 		t.Fatal("the configuration of a new experiment is missing")
 	}
-	w.exec(`UPDATE members SET claimed_at = now() WHERE rank = 1 AND allocation_id = $1`, was[first].ID)
-	w.exec(`UPDATE tasks SET unstarted = 3 WHERE id = $1`, was[second].TaskID)
-	w.exec(`UPDATE nodes SET status = 'down' WHERE id = 'b'`)
+	w.Exec(`UPDATE members SET claimed_at = now() WHERE rank = 1 AND allocation_id = $1`, was[first].ID)
+	w.Exec(`UPDATE tasks SET unstarted = 3 WHERE id = $1`, was[second].TaskID)
+	w.Exec(`UPDATE nodes SET status = 'down' WHERE id = 'b'`)
 	after := w.load(c, before.Experiments...)
 	now := byTrial(after)
 	if now[first].Members[1].ClaimedAt == nil || now[first].Members[0].ClaimedAt != nil {
@@ -91,21 +93,21 @@ func TestWhatIsNoLongerLive(t *testing.T) {
 	w, c, first, second := liveWorld(t)
 	before := w.load(c)
 	gone := byTrial(before)[first]
-	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed' WHERE id = $1`, gone.ID)
-	w.exec(`DELETE FROM members WHERE rank = 1 AND allocation_id = $1`, byTrial(before)[second].ID)
-	w.exec(`DELETE FROM nodes WHERE id = 'a'`)
-	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '0', $2, 10, 'default', 1, 42, 'PENDING')`, gone.TaskID+".1", gone.TaskID)
+	w.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed' WHERE id = $1`, gone.ID)
+	w.Exec(`DELETE FROM members WHERE rank = 1 AND allocation_id = $1`, byTrial(before)[second].ID)
+	w.Exec(`DELETE FROM nodes WHERE id = 'a'`)
+	w.Exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '0', $2, 10, 'default', 1, 42, 'PENDING')`, gone.TaskID+".1", gone.TaskID)
 	after := w.load(c, before.Experiments...)
 	now := byTrial(after)
 	if now[first].RunID != 10 || len(now[first].Members) != 0 || len(now[second].Members) != 1 || len(after.Nodes) != 1 || after.Nodes[0].ID != "b" {
 		t.Errorf("%+v, %+v, %d nodes", now[first], now[second], len(after.Nodes))
 	}
-	w.exec(`UPDATE trials SET ended_at = now(), state = 'COMPLETED' WHERE id = $1`, first)
-	w.exec(`UPDATE experiments SET ended_at = now(), state = 'COMPLETED' WHERE id = (SELECT experiment_id FROM trials WHERE id = $1)`, first)
+	w.Exec(`UPDATE trials SET ended_at = now(), state = 'COMPLETED' WHERE id = $1`, first)
+	w.Exec(`UPDATE experiments SET ended_at = now(), state = 'COMPLETED' WHERE id = (SELECT experiment_id FROM trials WHERE id = $1)`, first)
 	if after = w.load(c, before.Experiments...); len(after.Experiments) != 1 || len(after.Trials) != 1 || after.Trials[0].ID != second {
 		t.Errorf("%+v, %+v", after.Experiments, after.Trials)
 	}
-	w.exec(`UPDATE experiments SET continues = 1 WHERE ended_at IS NOT NULL`)
+	w.Exec(`UPDATE experiments SET continues = 1 WHERE ended_at IS NOT NULL`)
 	for range 2 {
 		after = w.load(c, before.Experiments...)
 		if len(after.Trials) != 2 || !after.Trials[0].Ended || string(after.Experiments[0].Config) == "{}" {
@@ -147,12 +149,12 @@ func TestConfigurationsInSeveralLoads(t *testing.T) {
 	const each = 100_000
 	var ids []int
 	for range 3 * configsTogether {
-		id := w.experiment(lossSearcher)
-		w.exec(`UPDATE experiments SET state = 'PAUSED', config = config || jsonb_build_object('data', repeat('x', $2), 'max_restarts', 7) WHERE id = $1`, id, each)
+		id := w.Experiment(rowtest.LossSearcher)
+		w.Exec(`UPDATE experiments SET state = 'PAUSED', config = config || jsonb_build_object('data', repeat('x', $2), 'max_restarts', 7) WHERE id = $1`, id, each)
 		ids = append(ids, id)
 	}
-	w.exec(`DELETE FROM experiments WHERE NOT id = ANY($1)`, ids)
-	c := w.db.NewLiveCache()
+	w.Exec(`DELETE FROM experiments WHERE NOT id = ANY($1)`, ids)
+	c := NewLiveCache(w.DB.DB)
 	c.configBytes = 10*each + 1
 	seen, loads := map[int]int64{}, 0
 	for ; len(seen) < len(ids) && loads < 100; loads++ {

@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"fmt"
@@ -8,36 +8,30 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/store/rowtest"
 	trials "github.com/detent-ml/detent/master/trial"
 )
 
-// ends ends a trial and its task.
-func (w *world) ends(trial, run int, status string) {
-	w.t.Helper()
-	w.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'failed', ended_at = now() WHERE task_id = $1 AND state <> 'TERMINATED'`, w.taskOf(trial))
-	w.exec(`UPDATE trials SET state = 'ERROR', ended_at = now(), run_id = $2 WHERE id = $1`, trial, run)
-	w.exec(`UPDATE tasks SET ended_at = now(), exit_status = $2 WHERE id = $1`, w.taskOf(trial), status)
-}
-
 // continues continues a trial after its end.
 func (w *world) continues(trial int) error {
-	c := Changes{Reopened: []ReopenedTrial{{ID: trial, TaskID: w.taskOf(trial), HParams: []byte(`{}`)}}}
-	return w.db.Tx(w.t.Context(), func(tx *DB) error { return tx.ApplyChanges(w.t.Context(), &c) })
+	c := Changes{Reopened: []ReopenedTrial{{ID: trial, TaskID: w.TaskOf(trial), HParams: []byte(`{}`)}}}
+	return w.DB.Tx(w.T.Context(), func(tx *store.DB) error { return ApplyChanges(w.T.Context(), tx.DB, &c) })
 }
 
 // TestContinuingBeginsAPart: each continuation stores a part, with where its attempts and its lines begin and how the part before it had
 // ended, and TaskOrPart shows each of them by its own name.
 func TestContinuingBeginsAPart(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.db.DB, w.bus, logs.Settings{Days: logs.Forever})
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	task := w.taskOf(trial)
-	w.attempt(trial, 1, 1)
-	w.attempt(trial, 2, 1)
+	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	task := w.TaskOf(trial)
+	w.Attempt(trial, 1, 1)
+	w.Attempt(trial, 2, 1)
 	if err := w.continues(trial); err == nil {
 		t.Error("a trial that has not ended was continued")
 	}
-	w.ends(trial, 2, "it failed")
+	w.Ends(trial, 2, "it failed")
 	for _, text := range []string{"one", "two"} {
 		if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Lines: []logs.Line{{At: time.Now(), Rank: -1, Source: "task", Text: text}}}); err != nil {
 			t.Fatal(err)
@@ -46,21 +40,21 @@ func TestContinuingBeginsAPart(t *testing.T) {
 	if err := w.continues(trial); err != nil {
 		t.Fatal(err)
 	}
-	w.attempt(trial, 3, 1)
-	w.ends(trial, 3, "it failed again")
+	w.Attempt(trial, 3, 1)
+	w.Ends(trial, 3, "it failed again")
 	if err := w.continues(trial); err != nil {
 		t.Fatal(err)
 	}
-	w.attempt(trial, 4, 1)
-	stored := w.text(`SELECT string_agg(format('%s: run %s, line %s, %s', n, first_run, first_line, exit_before), '; ' ORDER BY n) FROM task_parts WHERE task_id = $1`, task)
+	w.Attempt(trial, 4, 1)
+	stored := w.Text(`SELECT string_agg(format('%s: run %s, line %s, %s', n, first_run, first_line, exit_before), '; ' ORDER BY n) FROM task_parts WHERE task_id = $1`, task)
 	if want := "1: run 3, line 3, it failed; 2: run 4, line 3, it failed again"; stored != want {
 		t.Errorf("%s, want %s", stored, want)
 	}
 
-	var before Task
+	var before store.Task
 	for n, want := range []string{"TERMINATED it failed runs 1 to 3", "TERMINATED it failed again runs 3 to 4", "QUEUED  runs 4 to 0"} {
 		name := trials.PartID(task, n)
-		k, err := w.db.TaskOrPart(t.Context(), name)
+		k, err := w.DB.TaskOrPart(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +65,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 		if n > 0 && (before.EndedAt == nil || !k.CreatedAt.After(*before.EndedAt)) || (k.EndedAt == nil) != (n == 2) {
 			t.Errorf("part %d is from %v to %v, after one that ended at %v", n, k.CreatedAt, k.EndedAt, before.EndedAt)
 		}
-		list, err := w.db.Attempts(t.Context(), task, k.Part)
+		list, err := w.DB.Attempts(t.Context(), task, k.Part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,23 +78,23 @@ func TestContinuingBeginsAPart(t *testing.T) {
 		}
 		before = k
 	}
-	if newest := w.text(`SELECT `+trials.NewestPartID+` FROM tasks k WHERE k.id = $1`, task); newest != trials.PartID(task, 2) {
+	if newest := w.Text(`SELECT `+trials.NewestPartID+` FROM tasks k WHERE k.id = $1`, task); newest != trials.PartID(task, 2) {
 		t.Errorf("SQL calls the newest part %s", newest)
 	}
-	if p, err := w.db.ProxyTask(t.Context(), trials.PartID(task, 1)); err != nil || p.ID != task || p.Newest != trials.PartID(task, 2) {
+	if p, err := w.DB.ProxyTask(t.Context(), trials.PartID(task, 1)); err != nil || p.ID != task || p.Newest != trials.PartID(task, 2) {
 		t.Errorf("the proxy finds %s, %s: %v", p.ID, p.Newest, err)
 	}
 	for _, name := range []string{trials.PartID(task, 3), task + "-02", task + "-x"} {
-		if k, err := w.db.TaskOrPart(t.Context(), name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) {
+		if k, err := w.DB.TaskOrPart(t.Context(), name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is task %s, part %d: %v", name, k.ID, k.Part.N, err)
 		}
-		if _, err := w.db.ProxyTask(t.Context(), name); !fault.Is(err, fault.NotFound) {
+		if _, err := w.DB.ProxyTask(t.Context(), name); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the proxy finds %s: %v", name, err)
 		}
 	}
-	w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots) SELECT $2, 'COMMAND', job_id, owner_id, workspace_id, name, pool, slots
+	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots) SELECT $2, 'COMMAND', job_id, owner_id, workspace_id, name, pool, slots
 		FROM tasks WHERE id = $1`, task, trials.PartID(task, 1))
-	if k, err := w.db.TaskOrPart(t.Context(), trials.PartID(task, 1)); err != nil || k.ID == task || k.Part.N != 0 {
+	if k, err := w.DB.TaskOrPart(t.Context(), trials.PartID(task, 1)); err != nil || k.ID == task || k.Part.N != 0 {
 		t.Errorf("a task with the name of a part: %s, %v", k.ID, err)
 	}
 }

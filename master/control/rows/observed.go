@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -35,7 +36,7 @@ type MemberFact struct {
 //
 // It waits for no member that somebody has locked, for example a claim: it returns the facts about those, which are to be
 // stored later. All attempts' facts are one statement, and one of them must not hold up the others.
-func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) (left []MemberFact, err error) {
+func RecordFacts(ctx context.Context, db *database.DB, facts []MemberFact) (left []MemberFact, err error) {
 	if len(facts) == 0 {
 		return nil, nil
 	}
@@ -43,7 +44,7 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) (left []Membe
 	if err != nil {
 		return nil, err
 	}
-	places, err := database.Scalars[int](ctx, db.DB, `
+	places, err := database.Scalars[int](ctx, db, `
 		WITH f AS MATERIALIZED (SELECT * FROM ROWS FROM (jsonb_to_recordset($1) AS (id text, rank int, alloc text, status text, detail text, index bigint,
 			exit int, over boolean, pulling boolean, started boolean, replaced boolean)) WITH ORDINALITY AS f (id, rank, alloc, status, detail, index, exit, over, pulling, started, replaced, place)),
 		due AS (SELECT f.place FROM f JOIN members m ON m.allocation_id = f.id AND m.rank = f.rank AND f.index > m.nomad_index),
@@ -71,7 +72,7 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) (left []Membe
 }
 
 // RecordGone stores that the Nomad jobs of these attempts no longer exist. What is locked follows with the next list of Nomad's jobs.
-func (db *DB) RecordGone(ctx context.Context, ids []string) error {
+func RecordGone(ctx context.Context, db *database.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -84,7 +85,7 @@ func (db *DB) RecordGone(ctx context.Context, ids []string) error {
 // RecordNodes stores the state of the nodes of a region of Nomad. It writes only the rows of nodes that
 // changed, because it runs four times a minute. It leaves the columns that operators set, and deletes the rows of
 // nodes that Nomad no longer has.
-func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) error {
+func RecordNodes(ctx context.Context, db *database.DB, region string, nodes []store.NodeRow) error {
 	ids, b := make([]string, len(nodes)), &database.Batch{}
 	for i, n := range nodes {
 		ids[i] = n.ID
@@ -131,9 +132,9 @@ func (s *PendingSubmission) Who() (auth.Who, error) {
 }
 
 // Submissions reads those of these attempts that are still to be submitted.
-func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmission, error) {
+func Submissions(ctx context.Context, db *store.DB, ids []string) ([]PendingSubmission, error) {
 	list, err := database.Rows[PendingSubmission](ctx, db.DB, `
-		SELECT `+attemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.Roles.Grants()+` FROM `+attemptTables+`
+		SELECT `+store.AttemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.Roles.Grants()+` FROM `+store.AttemptTables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err
@@ -151,14 +152,14 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmissio
 			s.Members = append(s.Members, m.LiveMember)
 		}
 	}
-	if err := db.addNodes(ctx, list, members); err != nil {
+	if err := addNodes(ctx, db.DB, list, members); err != nil {
 		return nil, err
 	}
-	return list, db.addShown(ctx, list)
+	return list, addShown(ctx, db, list)
 }
 
 // addNodes adds the inventories of the attempts' nodes.
-func (db *DB) addNodes(ctx context.Context, list []PendingSubmission, members []memberRow) error {
+func addNodes(ctx context.Context, db *database.DB, list []PendingSubmission, members []memberRow) error {
 	ids := map[string]bool{}
 	for _, m := range members {
 		ids[m.NodeID] = true
@@ -166,7 +167,7 @@ func (db *DB) addNodes(ctx context.Context, list []PendingSubmission, members []
 	found, err := database.Rows[struct {
 		ID        string          `db:"id"`
 		Inventory json.RawMessage `db:"inventory"`
-	}](ctx, db.DB, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
+	}](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
 	if err != nil {
 		return err
 	}
@@ -181,13 +182,13 @@ func (db *DB) addNodes(ctx context.Context, list []PendingSubmission, members []
 }
 
 // addShown adds the trials that TensorBoards show.
-func (db *DB) addShown(ctx context.Context, list []PendingSubmission) error {
+func addShown(ctx context.Context, db *store.DB, list []PendingSubmission) error {
 	for i := range list {
 		if list[i].Type != task.Tensorboard {
 			continue
 		}
 		var err error
-		if list[i].Shows, err = db.shownBy(ctx, list[i].TaskID); err != nil {
+		if list[i].Shows, err = db.ShownBy(ctx, list[i].TaskID); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package expconf
+package document
 
 import (
 	"bytes"
@@ -17,23 +17,23 @@ import (
 
 // parseDocument parses YAML or JSON into a tree of nodes within the limits of node.go. It
 // returns either a tree or problems.
-func parseDocument(file string, src []byte, l limits) (*node, []Problem) {
+func Parse(file string, src []byte, l Limits) (*Node, []Problem) {
 	if len(src) > l.source {
 		return nil, []Problem{{File: file, Line: 1, Column: 1, Message: fmt.Sprintf(
 			"the document has %d bytes; at most %d are allowed", len(src), l.source)}}
 	}
-	if p, ok := unreadable(file, src); !ok {
+	if p, ok := Unreadable(file, src); !ok {
 		return nil, []Problem{p}
 	}
 	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
 	if trimmed := bytes.TrimLeft(src, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(src) {
-		return parseJSON(file, src, l)
+		return ParseJSON(file, src, l)
 	}
 	return parseYAML(file, src)
 }
 
-// unreadable finds the first byte or character of src that is not valid text.
-func unreadable(file string, src []byte) (Problem, bool) {
+// Unreadable finds the first byte or character of src that is not valid text.
+func Unreadable(file string, src []byte) (Problem, bool) {
 	line, column := 1, 1
 	for i := 0; i < len(src); {
 		r, width := utf8.DecodeRune(src[i:])
@@ -56,7 +56,7 @@ func unreadable(file string, src []byte) (Problem, bool) {
 // parseYAML parses the text with the YAML library and converts the result. The library recurses
 // as deep as its input, so the nesting is limited before. Some inputs make the library panic;
 // the panic is reported as a problem of the input.
-func parseYAML(file string, src []byte) (root *node, problems []Problem) {
+func parseYAML(file string, src []byte) (root *Node, problems []Problem) {
 	defer func() {
 		if recover() != nil {
 			root, problems = nil, []Problem{{File: file, Line: 1, Column: 1,
@@ -72,7 +72,7 @@ func parseYAML(file string, src []byte) (root *node, problems []Problem) {
 	if err != nil {
 		return nil, []Problem{syntaxProblem(file, src, err)}
 	}
-	c := converter{file: file, anchors: map[string]*node{}}
+	c := converter{file: file, anchors: map[string]*Node{}}
 	root = c.document(parsed)
 	if len(c.problems) > 0 {
 		return nil, c.problems
@@ -122,8 +122,8 @@ func tooMuch(tokens token.Tokens) (Problem, bool) {
 			p.Message = fmt.Sprintf("more than %d keys", maxKeys)
 		case entries > maxNodes:
 			p.Message = fmt.Sprintf("more than %d values", maxNodes)
-		case names.total > maxPaths:
-			p.Message = pathsMessage()
+		case names.total > MaxPaths:
+			p.Message = PathsMessage()
 		default:
 			continue
 		}
@@ -185,11 +185,11 @@ func tooDeepMessage() string {
 }
 
 // excess returns which limit a node exceeds.
-func (n *node) excess(l limits) string {
+func (n *Node) excess(l Limits) string {
 	switch {
-	case n.depth > l.depth:
+	case n.Depth > l.depth:
 		return fmt.Sprintf("nested more than %d levels deep", l.depth)
-	case n.size > l.nodes:
+	case n.Size > l.nodes:
 		return fmt.Sprintf("more than %d values, aliases counted each time they are used", l.nodes)
 	}
 	return fmt.Sprintf("more than %d bytes of text, aliases counted each time they are used", l.text)
@@ -234,19 +234,19 @@ func (p *Problem) moveToColon(text *token.Token, src []byte) {
 // converter converts the library's syntax tree to nodes and expands aliases and merge keys.
 type converter struct {
 	file     string
-	anchors  map[string]*node
+	anchors  map[string]*Node
 	merged   int // fields that merge keys have looked at
 	problems []Problem
 }
 
-func (c *converter) fail(n *node, path, message string) {
+func (c *converter) fail(n *Node, path, message string) {
 	c.problems = append(c.problems, Problem{
-		File: c.file, Line: n.line, Column: n.column, Path: path, Message: message})
+		File: c.file, Line: n.Line, Column: n.Column, Path: path, Message: message})
 }
 
 // document returns the root mapping; an empty document is an empty mapping.
-func (c *converter) document(parsed *ast.File) *node {
-	empty := &node{kind: mapKind, line: 1, column: 1, size: 1, depth: 1}
+func (c *converter) document(parsed *ast.File) *Node {
+	empty := &Node{Kind: MapKind, Line: 1, Column: 1, Size: 1, Depth: 1}
 	var bodies []ast.Node
 	for _, doc := range parsed.Docs {
 		if doc.Body != nil {
@@ -262,43 +262,43 @@ func (c *converter) document(parsed *ast.File) *node {
 	if len(bodies) > 1 {
 		c.fail(place(bodies[1]), "", "a second document begins here; a configuration is one document")
 	}
-	if root.kind == nullKind {
+	if root.Kind == NullKind {
 		return empty
 	}
 	return root
 }
 
 // place returns an empty node at the position of a syntax node.
-func place(a ast.Node) *node {
-	n := &node{line: 1, column: 1, size: 1, depth: 1}
+func place(a ast.Node) *Node {
+	n := &Node{Line: 1, Column: 1, Size: 1, Depth: 1}
 	if a == nil {
 		return n
 	}
 	if t := a.GetToken(); t != nil && t.Position != nil {
-		n.line, n.column = max(1, t.Position.Line), max(1, t.Position.Column)
+		n.Line, n.Column = max(1, t.Position.Line), max(1, t.Position.Column)
 	}
 	return n
 }
 
-func (c *converter) node(a ast.Node, path string) *node {
+func (c *converter) node(a ast.Node, path string) *Node {
 	n := place(a)
 	switch a := a.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
 	case *ast.MappingNode:
-		n.kind = mapKind
+		n.Kind = MapKind
 		if len(a.Values) > 0 && !a.IsFlowStyle {
 			// The library's position of a block mapping is its first colon.
 			first := place(a.Values[0].Key)
-			n.line, n.column = first.line, first.column
+			n.Line, n.Column = first.Line, first.Column
 		}
 		c.mapping(n, a.Values, path)
 	case *ast.MappingValueNode:
-		n.kind = mapKind
+		n.Kind = MapKind
 		c.mapping(n, []*ast.MappingValueNode{a}, path)
 	case *ast.SequenceNode:
-		n.kind = listKind
+		n.Kind = ListKind
 		for i, item := range a.Values {
-			n.items = append(n.items, c.node(item, index(path, i)))
+			n.Items = append(n.Items, c.node(item, Index(path, i)))
 		}
 	case *ast.AnchorNode:
 		value := c.node(a.Value, path)
@@ -314,20 +314,20 @@ func (c *converter) node(a ast.Node, path string) *node {
 	case *ast.TagNode:
 		return c.tagged(a, path)
 	case *ast.LiteralNode:
-		n.kind, n.text = stringKind, a.Value.Value
+		n.Kind, n.Text = StringKind, a.Value.Value
 	case *ast.StringNode:
-		n.text = a.Value
-		n.kind = stringKind
+		n.Text = a.Value
+		n.Kind = StringKind
 		if t := a.GetToken(); t.Type != token.SingleQuoteType && t.Type != token.DoubleQuoteType {
 			n.resolve()
 		}
 	case ast.ScalarNode:
-		n.text = a.GetToken().Value
+		n.Text = a.GetToken().Value
 		n.resolve()
 	default:
 		c.fail(n, path, "this kind of YAML value is not supported")
 	}
-	if n.kind == stringKind && !storableText(n.text) {
+	if n.Kind == StringKind && !storableText(n.Text) {
 		c.fail(n, path, unstorableMessage)
 	}
 	c.bound(n, path)
@@ -336,17 +336,17 @@ func (c *converter) node(a ast.Node, path string) *node {
 
 // bound measures a complete node and removes its children if it exceeds a limit, so that only
 // the first excess is reported.
-func (c *converter) bound(n *node, path string) {
-	if n.measure(userLimits()) {
+func (c *converter) bound(n *Node, path string) {
+	if n.Measure(UserLimits()) {
 		return
 	}
-	c.fail(n, path, n.excess(userLimits()))
-	n.items, n.fields, n.size, n.bytes, n.depth = nil, nil, 1, 0, 1
+	c.fail(n, path, n.excess(UserLimits()))
+	n.Items, n.Fields, n.Size, n.Bytes, n.Depth = nil, nil, 1, 0, 1
 }
 
-func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string) {
-	seen := make(map[string]field, len(values))
-	var merged []*node
+func (c *converter) mapping(n *Node, values []*ast.MappingValueNode, path string) {
+	seen := make(map[string]Field, len(values))
+	var merged []*Node
 	for _, v := range values {
 		key := place(v.Key)
 		if _, ok := v.Key.(*ast.MergeKeyNode); ok {
@@ -362,17 +362,17 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string
 			c.fail(key, path, "a key "+unstorableMessage)
 			continue
 		}
-		value := c.node(v.Value, join(path, name))
-		if value.kind == nullKind && value.text == "" {
-			value.line, value.column = key.line, key.column
+		value := c.node(v.Value, Join(path, name))
+		if value.Kind == NullKind && value.Text == "" {
+			value.Line, value.Column = key.Line, key.Column
 		}
 		if first, twice := seen[name]; twice {
-			c.fail(key, join(path, name), fmt.Sprintf("appears twice; the first is on line %d", first.line))
+			c.fail(key, Join(path, name), fmt.Sprintf("appears twice; the first is on line %d", first.Line))
 			continue
 		}
-		f := field{key: name, line: key.line, column: key.column, value: value}
+		f := Field{Key: name, Line: key.Line, Column: key.Column, Value: value}
 		seen[name] = f
-		n.fields = append(n.fields, f)
+		n.Fields = append(n.Fields, f)
 	}
 	for _, m := range merged {
 		c.mergeKey(n, m, seen, path)
@@ -397,37 +397,37 @@ func (c *converter) key(k ast.MapKeyNode) (string, bool) {
 }
 
 // mergeKey applies "<<": it adds the fields of from that n does not have, which seen tells.
-func (c *converter) mergeKey(n, from *node, seen map[string]field, path string) {
+func (c *converter) mergeKey(n, from *Node, seen map[string]Field, path string) {
 	before := c.merged
-	if c.merged += len(from.fields) + len(from.items); c.merged > maxNodes {
+	if c.merged += len(from.Fields) + len(from.Items); c.merged > maxNodes {
 		if before <= maxNodes {
 			c.fail(from, path, fmt.Sprintf("<< looks at more than %d fields in this document", maxNodes))
 		}
 		return
 	}
-	switch from.kind {
-	case mapKind:
-		for _, f := range from.fields {
-			if _, has := seen[f.key]; !has {
-				seen[f.key] = f
-				n.fields = append(n.fields, f)
+	switch from.Kind {
+	case MapKind:
+		for _, f := range from.Fields {
+			if _, has := seen[f.Key]; !has {
+				seen[f.Key] = f
+				n.Fields = append(n.Fields, f)
 			}
 		}
-	case listKind:
-		for _, item := range from.items {
-			if item.kind != mapKind {
-				c.fail(item, path, "<< requires mappings, found "+item.describe())
+	case ListKind:
+		for _, item := range from.Items {
+			if item.Kind != MapKind {
+				c.fail(item, path, "<< requires mappings, found "+item.Describe())
 				continue
 			}
 			c.mergeKey(n, item, seen, path)
 		}
 	default:
-		c.fail(from, path, "<< requires a mapping, found "+from.describe())
+		c.fail(from, path, "<< requires a mapping, found "+from.Describe())
 	}
 }
 
 // tagged applies the tags of the core schema; other tags are not supported.
-func (c *converter) tagged(a *ast.TagNode, path string) *node {
+func (c *converter) tagged(a *ast.TagNode, path string) *Node {
 	n := c.node(a.Value, path)
 	copied := *n
 	n = &copied
@@ -435,29 +435,29 @@ func (c *converter) tagged(a *ast.TagNode, path string) *node {
 	var ok bool
 	switch tag {
 	case "!!str":
-		ok = n.kind != listKind && n.kind != mapKind
-		n.kind, n.word = stringKind, false
+		ok = n.Kind != ListKind && n.Kind != MapKind
+		n.Kind, n.word = StringKind, false
 	case "!!int":
 		n.resolve()
-		ok = n.kind == intKind
+		ok = n.Kind == IntKind
 	case "!!float":
 		n.resolve()
-		ok = n.kind == floatKind || n.kind == intKind
+		ok = n.Kind == FloatKind || n.Kind == IntKind
 	case "!!bool":
 		n.resolve()
-		ok = n.kind == boolKind
+		ok = n.Kind == BoolKind
 	case "!!null":
-		ok = n.kind == nullKind
+		ok = n.Kind == NullKind
 	case "!!map":
-		ok = n.kind == mapKind
+		ok = n.Kind == MapKind
 	case "!!seq":
-		ok = n.kind == listKind
+		ok = n.Kind == ListKind
 	default:
-		c.fail(n, path, fmt.Sprintf("the tag %s is not supported", clip(tag)))
+		c.fail(n, path, fmt.Sprintf("the tag %s is not supported", Clip(tag)))
 		return n
 	}
 	if !ok {
-		c.fail(n, path, fmt.Sprintf("the tag %s does not fit %s", tag, n.describe()))
+		c.fail(n, path, fmt.Sprintf("the tag %s does not fit %s", tag, n.Describe()))
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-package expconf
+package document
 
 import (
 	"bytes"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// emit formats a tree of nodes as YAML in block style. Parsing the result gives the same tree.
-func emit(root *node) []byte {
+// Emit formats a tree of nodes as YAML in block style. Parsing the result gives the same tree.
+func Emit(root *Node) []byte {
 	var e emitter
 	if e.composite(root) {
 		e.block(root, 0)
@@ -27,23 +27,23 @@ type emitter struct {
 }
 
 // composite reports whether n needs lines of its own.
-func (e *emitter) composite(n *node) bool { return len(n.items) > 0 || len(n.fields) > 0 }
+func (e *emitter) composite(n *Node) bool { return len(n.Items) > 0 || len(n.Fields) > 0 }
 
-func (e *emitter) block(n *node, indent int) {
-	for _, f := range n.fields {
+func (e *emitter) block(n *Node, indent int) {
+	for _, f := range n.Fields {
 		e.indent(indent)
-		e.text(f.key)
+		e.text(f.Key)
 		e.out.WriteByte(':')
-		e.value(f.value, indent+2)
+		e.value(f.Value, indent+2)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		e.indent(indent)
 		e.out.WriteByte('-')
 		e.value(item, indent+2)
 	}
 }
 
-func (e *emitter) value(n *node, indent int) {
+func (e *emitter) value(n *Node, indent int) {
 	if e.composite(n) {
 		e.out.WriteByte('\n')
 		e.block(n, indent)
@@ -56,31 +56,31 @@ func (e *emitter) value(n *node, indent int) {
 
 func (e *emitter) indent(n int) { e.out.WriteString(strings.Repeat(" ", n)) }
 
-func (e *emitter) inline(n *node) {
-	switch n.kind {
-	case nullKind:
+func (e *emitter) inline(n *Node) {
+	switch n.Kind {
+	case NullKind:
 		e.out.WriteString("null")
-	case listKind:
+	case ListKind:
 		e.out.WriteString("[]")
-	case mapKind:
+	case MapKind:
 		e.out.WriteString("{}")
-	case stringKind:
+	case StringKind:
 		if n.word { // without quotes, because a value of any type is a boolean then
-			e.out.WriteString(n.text)
+			e.out.WriteString(n.Text)
 			return
 		}
-		e.text(n.text)
+		e.text(n.Text)
 	default:
-		e.out.WriteString(n.text)
+		e.out.WriteString(n.Text)
 	}
 }
 
 // text writes a string without quotes if no parser can read it as another type, and as a JSON
 // string otherwise, which is also YAML.
 func (e *emitter) text(s string) {
-	as := node{text: s}
+	as := Node{Text: s}
 	as.resolve()
-	if as.kind == stringKind && plainText.MatchString(s) && !oldWord(s) {
+	if as.Kind == StringKind && plainText.MatchString(s) && !oldWord(s) {
 		e.out.WriteString(s)
 		return
 	}
@@ -90,13 +90,6 @@ func (e *emitter) text(s string) {
 	// A string always encodes.
 	_ = encoder.Encode(s)
 	e.out.WriteString(strings.TrimSuffix(quoted.String(), "\n"))
-}
-
-// oldWords are the booleans of YAML 1.1 that YAML 1.2 reads as strings, as Determined's parser
-// knows them: 1 is true, -1 is false.
-var oldWords = map[string]int{
-	"y": 1, "Y": 1, "yes": 1, "Yes": 1, "YES": 1, "on": 1, "On": 1, "ON": 1,
-	"n": -1, "N": -1, "no": -1, "No": -1, "NO": -1, "off": -1, "Off": -1, "OFF": -1,
 }
 
 // oldWord reports whether YAML 1.1 reads the string as a boolean.

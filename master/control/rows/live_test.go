@@ -1,0 +1,40 @@
+package rows
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// TestPausedTasksAreNotLive: a paused task is live until its attempt has ended.
+func TestPausedTasksAreNotLive(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"paused", "pausing", "runs"} {
+		w.task(store.NewTask{ID: id, Type: "GENERIC", Generic: &store.NewGeneric{Submitted: []byte(`{}`)}})
+	}
+	for _, id := range []string{"paused", "pausing"} {
+		if err := w.DB.PauseTree(t.Context(), id, "paused by ada"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE task_id = 'paused'`)
+	live, err := LoadLive(t.Context(), w.DB.DB, Known{})
+	if err != nil || len(live.Tasks) != 2 || live.Tasks[0].ID == "paused" || live.Tasks[1].ID == "paused" {
+		t.Errorf("the loop loads %+v, %v", live.Tasks, err)
+	}
+}
+
+// TestAllQuotasAreLive: the loop reads the quotas of all workspaces and users.
+func TestAllQuotasAreLive(t *testing.T) {
+	w := newWorld(t)
+	eight, one, two := 8, 1, 2
+	for _, q := range []store.Quota{{WorkspaceID: &one}, {WorkspaceID: &one, UserID: &two}, {UserID: &two}} {
+		q.Measure, q.Hard = store.MeasureSlots, &eight
+		if _, err := w.DB.SetQuota(t.Context(), q, func(store.Quota) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if live, err := LoadLive(t.Context(), w.DB.DB, Known{}); err != nil || len(live.Quotas) != 3 {
+		t.Errorf("the loop reads %+v, %v", live.Quotas, err)
+	}
+}
