@@ -86,7 +86,8 @@ type planner struct {
 }
 
 // maxLooks is how often the requests of one user may look at blocks in a plan. Thousands of requests that are alike need a small
-// part of it; requests that all differ wait for later cycles, so that they cannot slow down everybody's.
+// part of it; requests that all differ wait until others of them have gone, so that they cannot slow down everybody's. Requests over
+// a soft quota, which are considered last, have as much again.
 const maxLooks = 2_000_000
 
 // worked counts what was looked at since began for a user.

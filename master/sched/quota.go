@@ -181,6 +181,7 @@ func (p *planner) considerLate() {
 	if len(p.late) == 0 {
 		return
 	}
+	clear(p.looked) // so that those who were not looked at before do not keep these from it
 	p.policy.again(p.late)
 	for r := p.policy.next(); r != nil; r = p.policy.next() {
 		p.policy.considered(p.borrow(r))
@@ -189,6 +190,11 @@ func (p *planner) considerLate() {
 
 // borrow considers one of them. What started since it was set aside counts for the bounds of its group and its quotas.
 func (p *planner) borrow(r *Request) outcome {
+	if p.looked[r.User] > maxLooks {
+		p.wait(r, whyUnlooked)
+		return aside
+	}
+	defer p.worked(r.User, p.looks)
 	if p.overMax(r) {
 		p.wait(r, p.whyQuota(r))
 		return aside

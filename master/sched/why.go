@@ -28,7 +28,7 @@ type reason struct {
 	ahead *Request
 }
 
-const whyUnlooked = "waits for a later cycle: its owner has so many different requests that the scheduler looks at a part of them in each"
+const whyUnlooked = "waits behind others of its owner, who has so many different requests that the scheduler looks at the first of them only"
 
 func (e *explainer) whyPaused(r *Request) string {
 	return fmt.Sprintf("could not be started and is tried again at %s", r.NotBefore.UTC().Format(time.RFC3339))

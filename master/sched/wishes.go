@@ -55,7 +55,7 @@ type wishes struct {
 	tallies map[tallyKey]*tally // where what is placed is spread
 	tally   *tally              // the one that was used last
 	byGroup map[string][]int    // of running, made when first needed
-	looks   int                 // how often a request looked at a block: the work of a plan
+	looks   int                 // how often a request looked at a block, or at what its choice says of a node: the work of a plan
 }
 
 func newWishes(inv *inventory) *wishes {
@@ -114,6 +114,7 @@ func (w *wishes) ratingOf(c *Choice) *rating {
 }
 
 func (w *wishes) rate(c *Choice) *rating {
+	w.looks += len(w.nodes) * (1 + len(c.Spread))
 	of := &rating{choice: c, barred: make([]bool, len(w.nodes)), spreads: make([]spreadRating, len(c.Spread))}
 	if len(c.Prefer) > 0 {
 		of.prefer = make([]float64, len(w.nodes))
@@ -222,6 +223,7 @@ func (w *wishes) tiers(r *Request) []*Request {
 	if !r.draws() {
 		return []*Request{r}
 	}
+	w.looks += len(w.nodes) * (1 + len(r.Choice.Spread))
 	var levels []float64
 	for i := range w.nodes {
 		if w.nodes[i].Schedulable && !w.bars(r, i) {
