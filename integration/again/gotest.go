@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type goTests struct {
 // An event is what go test -json prints of a test, a package or a build.
 type event struct {
 	Action, Package, Test, Output, FailedBuild string
+	Elapsed                                    float64 // seconds
 }
 
 // A testedPackage is a package whose tests run.
@@ -74,6 +76,7 @@ func (g goTests) run(ctx context.Context, to outputs) goResult {
 	all := &reading{ended: func() bool { return ctx.Err() != nil }, to: to.out, verbose: slices.Contains(g.flags, "-v"), packages: map[string]*testedPackage{}}
 	readErr := all.read(stdout)
 	err = cmd.Wait()
+	all.printLongest()
 	result := g.judge(all)
 	var exit *exec.ExitError
 	switch {
@@ -150,6 +153,28 @@ type reading struct {
 	verbose  bool // all output is printed as it arrives
 	packages map[string]*testedPackage
 	order    []string
+	times    []testTime // of tests of the top level
+}
+
+type testTime struct {
+	seconds float64
+	test    string
+}
+
+// Of a call of go test, the longest tests are printed: as many as listedTests, of at least listedSeconds.
+const (
+	listedTests   = 15
+	listedSeconds = 10
+)
+
+func (r *reading) printLongest() {
+	slices.SortStableFunc(r.times, func(a, b testTime) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, t := range r.times[:min(len(r.times), listedTests)] {
+		if i == 0 {
+			fmt.Fprintln(r.to, "the longest tests:")
+		}
+		fmt.Fprintf(r.to, "  %4.0fs %s\n", t.seconds, t.test)
+	}
 }
 
 // maxEvent is the longest line of go test -json.
@@ -190,6 +215,9 @@ func (r *reading) take(e event) {
 	if p == nil {
 		p = &testedPackage{path: e.Package, buffers: map[string]*tail{}, running: map[string]bool{}, passed: map[string]bool{}}
 		r.packages[e.Package], r.order = p, append(r.order, e.Package)
+	}
+	if e.Elapsed >= listedSeconds && e.Test != "" && !strings.Contains(e.Test, "/") {
+		r.times = append(r.times, testTime{e.Elapsed, e.Package + " " + e.Test})
 	}
 	to := r.to
 	if r.verbose {

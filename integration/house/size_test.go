@@ -28,25 +28,25 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_530
+const totalBudget = 126_670
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   15_300,
-		"master/store": 7_340,
+		"master/api":   9_690,
+		"master/store": 6_770,
 	}
 	filesAbove = map[string]int{
-		"master/api":   127,
-		"master/store": 74,
-		"master/v1":    95,
+		"master/api":   91,
+		"master/store": 67,
+		"master/v1":    94,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      618,
-		"master/store.DB":     354,
-		"nomad/local.Cluster": 125,
+		"master/api.API":      408,
+		"master/store.DB":     312,
+		"nomad/local.Cluster": 124,
 	}
 )
 

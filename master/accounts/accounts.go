@@ -1,6 +1,5 @@
-// Package accounts is the room of accounts: users, groups, roles, access tokens, sessions and settings. It has their
-// rows, and the endpoints of tokens and settings; those of the others are still in api. The files, in the order in which
-// one reads them:
+// Package accounts is the room of accounts: users, groups, roles, access tokens, sessions, settings, and sign-ins with a password. The
+// files, in the order in which one reads them:
 //
 //	rows_users.go          users, and the change of a user
 //	rows_groups.go         groups and their members
@@ -11,10 +10,16 @@
 //	rows_tokens.go         access tokens
 //	rows_tries.go          tries to sign in, and the first password
 //	rows_settings.go       what pages and programs store for a user
+//	authenticator.go       who calls, by a token; how changed accounts and roles take effect at once
 //	routes.go              the endpoints, and what they use of others
+//	login.go, logins.go    sign-ins with a password, and the limits on them
+//	login_jobs.go          sign-ins of Nomad jobs as service accounts
+//	sessions.go            list and end sessions
+//	users.go, users_old.go users, and Determined's older endpoints for them
+//	groups.go, roles.go    groups; roles, who has them, and a preview of them
 //	tokens.go              list, create, describe and revoke access tokens
 //	settings.go            read, set and reset settings
-//	login/                 identities at providers, and the questions to providers about users who are signed in
+//	login/                 sign-ins with identity providers, and the questions to them about users who are signed in
 //	scim/                  users and groups that a SCIM client manages; protocol below it is pure and parses its messages
 //
 // The rows are functions over database.DB. A function whose statements depend on whether roles decide what users may do

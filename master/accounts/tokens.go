@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -43,8 +45,7 @@ func (d Deps) onToken() rest.Object[Token] {
 }
 
 func wireToken(t Token) v1.TokenInfo {
-	created := t.CreatedAt
-	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &created, Expiry: t.Expiry,
+	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &t.CreatedAt, Expiry: t.Expiry,
 		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
 }
 
@@ -91,18 +92,12 @@ func (d Deps) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessT
 	if age > FreshSignIn {
 		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.Who().Username, int(FreshSignIn.Minutes()))
 	}
-	t := Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
-	if t.UserID == 0 {
-		t.UserID = c.Who().UserID
-	}
+	t := Token{UserID: cmp.Or(req.UserID, c.Who().UserID), Description: optional.Value(req.Description), ReadOnly: optional.Value(req.ReadOnly)}
 	if t.UserID != c.Who().UserID && !auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser}) {
 		return nil, fault.New(fault.Forbidden, "only an admin may create access tokens for other users")
 	}
 	if _, err := UserByID(ctx, d.DB, t.UserID); err != nil {
 		return nil, err
-	}
-	if req.Description != nil {
-		t.Description = *req.Description
 	}
 	if err := checkTokenDescription(t.Description); err != nil {
 		return nil, err
@@ -156,8 +151,7 @@ func (d Deps) changeToken(ctx context.Context, c *rest.Call, t Token, req *v1.Pa
 		return nil, err
 	}
 	if revoke {
-		d.Changed(t.UserID)
+		d.Callers.AccountChanged(t.UserID)
 	}
-	info := wireToken(t)
-	return &v1.PatchAccessTokenResponse{TokenInfo: &info}, nil
+	return &v1.PatchAccessTokenResponse{TokenInfo: new(wireToken(t))}, nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -19,7 +20,7 @@ var readsByPost = map[string]bool{
 func checkAccess(r *rest.Route, who auth.Who) error {
 	switch {
 	case r.Access == v1.Public:
-	case (r.Access == v1.BySCIM) != (who.Service == serviceSCIM):
+	case (r.Access == v1.BySCIM) != (who.Service == scim.Service):
 		return fault.New(fault.Forbidden, "only a SCIM client with its own secret may call this endpoint")
 	case r.Access == v1.BySCIM:
 	case r.Access == v1.ByUsers && who.IsTask(), r.Access == v1.ByAdmins && who.IsTask():

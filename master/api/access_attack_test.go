@@ -308,7 +308,7 @@ func TestTasksAfterARoleWasTaken(t *testing.T) {
 	task := a.ranks[0]
 	task.get("/api/v1/experiments/" + m.theirs["experiments"]).ok()
 	m.exec(`DELETE FROM role_assignments WHERE user_id = 2`)
-	m.api.rolesChanged()
+	m.api.auth.RolesChanged()
 	task.get("/api/v1/experiments/" + m.theirs["experiments"]).is(404)
 	task.get(a.trialPath("")).ok()
 	task.get(a.path("")).ok()

@@ -12,12 +12,15 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/scim"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
@@ -76,9 +79,9 @@ type Config struct {
 	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        accounts.TokenLimits
-	SignIn        *signin.Providers // identity providers; nil: none
-	JobSignIn     *JobSignIn        // Nomad jobs that may sign in; nil: none
-	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
+	SignIn        *signin.Providers   // identity providers; nil: none
+	JobSignIn     *accounts.JobSignIn // Nomad jobs that may sign in; nil: none
+	SCIM          *scim.Secrets       // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// Site has the settings of the installation for all tasks. The API adds the URLs of the files that it serves to tasks.
@@ -86,7 +89,7 @@ type Config struct {
 	// CheckpointStorage is the cluster's default for configurations.
 	CheckpointStorage expconf.CheckpointStorage
 	// Inventory returns what a node offers to a pool; nil when the node is not in the pool.
-	Inventory func(pool string, node store.NodeRow) *NodeSlots
+	Inventory func(pool string, node nodes.Row) *sched.Node
 	Idle      launch.IdleTimeouts
 	// Measure asks a node for the measurements of its devices; nil: the API asks no node.
 	Measure func(ctx context.Context, node string) ([]v1.DeviceMeasurement, error)
@@ -128,31 +131,7 @@ type Config struct {
 	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
 	// Demand returns how many slots and nodes pools hold and lack; empty if this master does not lead. Nil if there is no loop.
-	Demand func() []PoolDemand
-}
-
-// PoolDemand is how many slots and nodes a pool holds and lacks.
-type PoolDemand struct {
-	Pool                        string
-	Wanted, Held, Idle, Pending int // slots
-	Classes                     []ClassDemand
-}
-
-// ClassDemand is about the nodes of a pool that have one node class in Nomad.
-type ClassDemand struct {
-	Class                    string
-	Slots                    int    // of one of its nodes
-	Model                    string // of their devices
-	Working, Idle, Removable int    // nodes; those that may be removed are idle too
-	Short, Wanted            int    // nodes to add, and nodes that there should be
-	Clears                   int    // attempts that the added nodes would start
-}
-
-// NodeSlots is what a node offers to a pool.
-type NodeSlots struct {
-	Slots  []sched.Slot
-	Usable bool   // new work may go there
-	Why    string // why not, in words
+	Demand func() []nodes.Demand
 }
 
 // API serves /api/v1 and the master's other paths.
@@ -164,19 +143,15 @@ type API struct {
 	discovery       Discovery
 	log             *slog.Logger
 	router          *rest.Router
-	auth            *authenticator
+	auth            *accounts.Authenticator
 	limits          *limits
-	trail           *trail
+	trail           *audit.Trail
 	scraped         scrape
-	signIns         chan struct{} // one for each call to an identity provider
-	scimCalls       *scimCalls
-	logins          *logins
 	notice          *notice
 	forwarders      *forwarders
 	artifacts       artifacts
 	downloads       *downloads
 	webSockets      webSockets
-	measured        *measurements
 	healthAsked     singleflight.Group
 	rendezvousAsked singleflight.Group
 	queueTimes      queueTimes
@@ -190,6 +165,7 @@ type API struct {
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
 
+	nodes       nodes.Inventory
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
 }
@@ -197,17 +173,16 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), trail: newTrail(ctx, db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
-		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
-		heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
+		notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
+		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
-	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
-	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
+	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
-	a.recheckUsers(ctx)
-	a.register()
+	a.registerTaskRoutes()
+	a.registerUserRoutes() // in any order (rest/route_order.go)
 	a.mountProxy()
 	a.router.Mount()
 	return a
@@ -217,7 +192,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 func (a *API) restConfig() rest.Config {
 	return rest.Config{Log: a.log, Version: a.cfg.DetentVersion, Compatible: a.cfg.Version, PublicURL: a.cfg.PublicURL, Pages: a.cfg.Pages, NonPages: nonPagePrefixes,
 		Receiving: a.cfg.Receiving, Hosts: a.cfg.Hosts, AnyHost: a.anyHost, TrustedProxies: a.cfg.TrustedProxies, MaxConnections: a.cfg.MaxConnections,
-		Identify: a.auth.byToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
+		Identify: a.auth.ByToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
 		Poller: poller, Work: inName, LimitReads: database.LimitReads,
 		NewFiles:    func(room *spool.Reservation) (rest.Files, error) { return launch.NewCode(room) },
 		FilesOnDisk: launch.MaxCodeOnDisk, Trail: a.trail}

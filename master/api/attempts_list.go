@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -27,11 +26,6 @@ func (a *API) experimentAttempts(ctx context.Context, c *rest.Call, e store.Expe
 
 func (a *API) taskAttempts(ctx context.Context, c *rest.Call, k store.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
 	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Task: k.ID, Part: k.Part})
-}
-
-// nodeAttempts lists what ran on a node, as far as the caller may see it.
-func (a *API) nodeAttempts(ctx context.Context, c *rest.Call, n node, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
-	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Node: n.row.ID, In: auth.ScopeOf(c.Who(), v1.View, v1.KindTask)})
 }
 
 func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilter) (*v1.ListAttemptsResponse, error) {

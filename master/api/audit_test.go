@@ -3,13 +3,13 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/memory"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/audit"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -151,29 +151,6 @@ func TestNothingWithoutAnEntry(t *testing.T) {
 	}
 }
 
-func TestNamesIn(t *testing.T) {
-	for body, want := range map[string]string{
-		``:                     ``,
-		`[1]`:                  ``,
-		`{"config":"name: x"}`: ``,
-		`{"password":"p","admin":true,"display_name":"A"}`:                          `{"admin":true,"display_name":"A"}`,
-		`{"user":{"username":"u","password":"p"}}`:                                  `{"user":{"username":"u"}}`,
-		`{"updates":[{"jobId":"j","aheadOf":"k","data":"x"}]}`:                      `{"updates":[{"aheadOf":"k","jobId":"j"}]}`,
-		`{"id":7,"resources":{"priority":40,"maxSlots":3,"files":1},"notes":"x"}`:   `{"id":7,"resources":{"maxSlots":3,"priority":40}}`,
-		`{"userId":2,"measure":"slots","period":"day","soft":0,"hard":null}`:        `{"measure":"slots","period":"day","soft":0,"userId":2}`,
-		`{"ids":[{"deep":{"id":1}}],"uuid":"u","token":"t"}`:                        `{"ids":[{}],"uuid":"u"}`,
-		`{"runIds":[` + strings.TrimSuffix(strings.Repeat("7,", 150), ",") + `]}`:   `{"runIds":[` + strings.Repeat("7,", 100) + `"and 50 more"]}`,
-		`{"name":"a\u0000b","\u0000id":1}`:                                          `{"name":"a�b","�id":1}`,
-		`{"id":1e9999,"ids":[12345678901234567890123456789012345]}`:                 `{"id":"1e9999","ids":["12345678901234567890123456789012345"]}`,
-		`{"name":"` + strings.Repeat("é", 5000) + `","workspaceId":` + `null` + `}`: `{"name":"` + strings.Repeat("é", 0),
-	} {
-		got := string(namesIn([]byte(body)))
-		if want == "" && got != "" || !strings.HasPrefix(got, want) || len(got) > 3*maxAuditNames {
-			t.Errorf("%.60s: %s", body, got)
-		}
-	}
-}
-
 // TestNobodyFillsTheTrail: the number of entries for rejected calls of a user is limited, and no
 // successful call lacks an entry.
 func TestNobodyFillsTheTrail(t *testing.T) {
@@ -181,7 +158,7 @@ func TestNobodyFillsTheTrail(t *testing.T) {
 	r.node("n1", "node-1", 4)
 	admin, me := r.user("admin"), r.user("determined")
 	const single, calls = 10, 30
-	r.api.trail.single = memory.NewRates[auditedKind](single, time.Hour, 100)
+	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Singles: single, SinglesEvery: time.Hour})
 	counted := func(where string) string {
 		return r.text(`SELECT count(*) || ' entries of ' || sum(times) FROM audit WHERE ` + where)
 	}
@@ -205,7 +182,7 @@ func TestNobodyFillsTheTrail(t *testing.T) {
 		}
 	}
 	// Changes end when they are too many, each with its own entry before.
-	r.api.trail.changes = memory.NewRates[string](3, time.Hour, 100)
+	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Singles: single, SinglesEvery: time.Hour, Changes: 3, ChangesEvery: time.Hour})
 	for i := range 5 {
 		answer := me.post("/api/v1/models", fmt.Sprintf(`{"name":"m%d"}`, i))
 		if want := map[bool]int{true: 200, false: 429}[i < 3]; answer.code != want {
@@ -240,17 +217,17 @@ func TestEveryCallHasAResult(t *testing.T) {
 func TestOldEntriesGo(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"old", "new"} {
-		if _, err := r.db.BeginAudit(t.Context(), store.AuditEntry{Username: name, Method: "POST"}); err != nil {
+		if _, err := audit.Begin(t.Context(), r.db.DB, audit.Entry{Username: name, Method: "POST"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := r.db.Exec(t.Context(), `UPDATE audit SET at = now() - interval '11 days' WHERE username = 'old'`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := r.db.DeleteAudit(t.Context(), 10); err != nil || n != 1 {
+	if n, err := audit.Delete(t.Context(), r.db.DB, 10); err != nil || n != 1 {
 		t.Errorf("%d entries were deleted: %v", n, err)
 	}
-	if list, err := r.db.Audit(t.Context(), store.AuditFilter{Username: "new"}, 10); err != nil || len(list) != 1 || list[0].EndedAt != nil {
+	if list, err := audit.Entries(t.Context(), r.db.DB, audit.Filter{Username: "new"}, 10); err != nil || len(list) != 1 || list[0].EndedAt != nil {
 		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -74,7 +74,7 @@ func (a *API) claim(ctx context.Context, c *rest.Call, req *v1.ClaimRequest) (*v
 	}
 	site := a.site()
 	spec, err := site.Spec(attempt, rows.Claimed, a.cfg.Pools.Named(rows.Pool))
-	spec.Devices = a.claimedDevices(rows)
+	spec.Devices = a.nodes.Devices(rows.Pool, rows.Node, rows.SlotIDs, rows.Devices)
 	return &v1.ClaimResponse{Token: token, Spec: spec}, err
 }
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // gpuPools are a pool of GPUs, a second one of the same, and one of cores, all on
@@ -21,8 +21,8 @@ func gpuPools(gone *bool) func(*Config) {
 		shared.Name, shared.Compute = "shared", false
 		aux.Name, aux.Slots, aux.Compute, aux.Aux = "aux", pool.Slots{Kind: pool.CPUSlots}, false, true
 		c.Pools = pool.Set{gpu, shared, aux}
-		c.Inventory = func(pool string, n store.NodeRow) *NodeSlots {
-			out := &NodeSlots{Usable: n.Status == "ready"}
+		c.Inventory = func(pool string, n nodes.Row) *sched.Node {
+			out := &sched.Node{Schedulable: n.Status == "ready"}
 			if pool == "aux" {
 				for i := range 2 {
 					out.Slots = append(out.Slots, sched.Slot{ID: i, Healthy: true, Enabled: true})
@@ -102,9 +102,6 @@ func TestDevices(t *testing.T) {
 	slots = at(t, me.get("/api/v1/agents").ok().tree(), "agents.0.slots").(map[string]any)
 	if at(t, slots["0"], "container.state") == nil || at(t, slots["0"], "device.uuid") != "GPU-1" {
 		t.Errorf("slot 0 is now %v", slots["0"])
-	}
-	if s := byDevice(nil, "GPU-9", 7); s.ID != 7 || s.Device != "GPU-9" {
-		t.Errorf("a device that left is %+v", s)
 	}
 }
 

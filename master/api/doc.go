@@ -4,8 +4,8 @@
 // what a user wants publishes store.TopicIntent after its commit, which wakes the control loop;
 // it never calls Nomad.
 //
-// What rest needs to know of this master: access.go and scope.go say who may call an endpoint, authenticator.go
-// identifies the caller, callers_again.go says who the callers of open answers are now, audit.go is the audit trail, and
+// What rest needs to know of this master: access.go and scope.go say who may call an endpoint,
+// accounts.Authenticator identifies the caller, callers_again.go says who the callers of open answers are now, and
 // object.go has the things that paths name. limits.go has the limits that only some nouns need. /health and /metrics are outside of /api/v1: the first
 // needs no sign-in, the second needs none from this machine and any user's token from other
 // machines.

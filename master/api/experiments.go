@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -76,7 +77,7 @@ func (a *API) experiment(ctx context.Context, c *rest.Call, e store.Experiment, 
 	if resp.Remarks, err = a.remarks(ctx, e); err != nil {
 		return nil, err
 	}
-	avoided, err := a.db.AvoidedNodes(ctx, e.ID)
+	avoided, err := nodes.Avoided(ctx, a.db.DB, e.ID)
 	for _, n := range avoided {
 		resp.AvoidedNodes = append(resp.AvoidedNodes, v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures})
 	}

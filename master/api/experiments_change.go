@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -47,7 +48,7 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 		}
 		return a.inClosedPools(ctx, ids, why)
 	case store.Delete:
-		list, err := a.db.ExperimentsWithVersions(ctx, ids)
+		list, err := models.ExperimentsWithVersions(ctx, a.db.DB, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +173,7 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 	if err := a.allowed(ctx, e.WorkspaceID, store.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
 		return nil, err
 	}
-	if err := a.admitChange(ctx, c, e.OwnerID, sizeOf(req.Name, req.Description, req.Notes)); err != nil {
+	if err := a.admitChange(ctx, c, e.OwnerID, optional.Length(req.Name, req.Description, req.Notes)); err != nil {
 		return nil, err
 	}
 	if err := a.db.PatchExperiment(ctx, e.ID, ch); err != nil {
@@ -190,18 +191,18 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
 	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, names.MaxText); err != nil {
+		if err := names.Check("name", *req.Name, names.MaxText); err != nil {
 			return ch, err
 		}
 	}
 	for what, s := range map[string]*string{"description": req.Description, "notes": req.Notes} {
-		if err := checkText(what, optional.Value(s)); err != nil {
+		if err := names.CheckText(what, optional.Value(s)); err != nil {
 			return ch, err
 		}
 	}
 	if req.Labels != nil {
 		ch.Labels = sortedLabels(req.Labels)
-		if err := checkLabels(ch.Labels); err != nil {
+		if err := names.CheckLabels(ch.Labels); err != nil {
 			return ch, err
 		}
 	}
@@ -257,12 +258,12 @@ func sortedLabels(labels []string) []string {
 func (a *API) changeLabel(add bool) func(context.Context, *rest.Call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
 	return func(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		label := c.Param("*")
-		if err := checkName("label", label, names.MaxText); err != nil {
+		if err := names.Check("label", label, names.MaxText); err != nil {
 			return nil, err
 		}
 		check := func([]string) error { return nil }
 		if add {
-			check = checkLabels
+			check = names.CheckLabels
 		}
 		labels, err := a.db.ChangeLabel(ctx, e.ID, label, add, check)
 		return &v1.PutExperimentLabelResponse{Labels: labels}, err

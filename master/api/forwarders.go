@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/detent-ml/detent/master/rest"
 )
 
 const (
@@ -60,11 +58,4 @@ func (f *forwarders) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.fresh(f.now()))
-}
-
-// noteForwarder records the proxy of a sign-in.
-func (a *API) noteForwarder(c *rest.Call) {
-	if at, ok := c.Stranger(); ok {
-		a.forwarders.met(at)
-	}
 }

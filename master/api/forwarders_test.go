@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/accounts"
 )
 
 // TestSharedAddress: after too many wrong passwords from an address, other users of the address can
@@ -16,8 +18,8 @@ import (
 func TestSharedAddress(t *testing.T) {
 	r := newRig(t)
 	r.user("admin").patch("/api/v1/users/1", `{"password":"right","isHashed":true}`).ok()
-	_, ofAddress := loginKeys("127.0.0.1", "")
-	if _, err := r.db.Exec(t.Context(), `INSERT INTO login_tries (key, tries) VALUES ($1, $2)`, ofAddress, maxTriesPerAddress+40); err != nil {
+	const ofAddress = "address 127.0.0.1"
+	if _, err := r.db.Exec(t.Context(), `INSERT INTO login_tries (key, tries) VALUES ($1, $2)`, ofAddress, accounts.MaxTriesPerAddress+40); err != nil {
 		t.Fatal(err)
 	}
 	signIn := func(name, password string) answer {
@@ -31,7 +33,7 @@ func TestSharedAddress(t *testing.T) {
 		signIn(name, "right").says(429, "from your address")
 	}
 	var tries int
-	if err := r.db.QueryRow(t.Context(), `SELECT tries FROM login_tries WHERE key = $1`, ofAddress).Scan(&tries); err != nil || tries != maxTriesPerAddress+40+6 {
+	if err := r.db.QueryRow(t.Context(), `SELECT tries FROM login_tries WHERE key = $1`, ofAddress).Scan(&tries); err != nil || tries != accounts.MaxTriesPerAddress+40+6 {
 		t.Errorf("%d tries are counted for the address: %v; right passwords do not count", tries, err)
 	}
 }

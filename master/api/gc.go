@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -78,7 +79,7 @@ func (a *API) remove(ctx context.Context, c *rest.Call, ids, globs []string) err
 
 // checkUnregistered rejects checkpoints that are versions of models.
 func (a *API) checkUnregistered(ctx context.Context, ids []string) error {
-	registered, err := a.db.Registered(ctx, ids)
+	registered, err := models.Registered(ctx, a.db.DB, ids)
 	if err != nil || len(registered) == 0 {
 		return err
 	}

@@ -16,7 +16,7 @@ func (r *rig) confine(username string, workspace int) {
 	r.t.Helper()
 	grants := auth.NewGrants([][2]int{{int(auth.WorkspaceAdmin), workspace}})
 	found := map[[32]byte]auth.Who{}
-	r.api.auth.known.Forget(func(key [32]byte, who auth.Who) bool {
+	r.api.auth.Known.Forget(func(key [32]byte, who auth.Who) bool {
 		if who.Username == username {
 			found[key] = who
 		}
@@ -24,7 +24,7 @@ func (r *rig) confine(username string, workspace int) {
 	})
 	for key, who := range found {
 		who.Grants = &grants
-		r.api.auth.known.Put(key, who, time.Now().Add(time.Hour))
+		r.api.auth.Known.Put(key, who, time.Now().Add(time.Hour))
 	}
 	if len(found) == 0 {
 		r.t.Fatalf("%s has no session", username)

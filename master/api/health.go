@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/store"
@@ -55,7 +56,7 @@ func (a *API) healthNow(ctx context.Context) health {
 		holder, _, _, err := a.db.Leader(ctx)
 		if err == nil {
 			h.Leader = holder
-			h.Alarm, err = a.db.Alarm(ctx)
+			h.Alarm, err = nodes.Alarm(ctx, a.db.DB)
 		}
 		return h, err
 	})
@@ -92,27 +93,27 @@ func (a *API) prometheus(ctx context.Context, c *rest.Call) error {
 	var b bytes.Buffer
 	a.router.WriteMetrics(&b)
 	total, used, allowed := a.db.Conns()
-	gauge(&b, "det_database_connections", "", float64(total))
-	gauge(&b, "det_database_connections_used", "", float64(used))
-	gauge(&b, "det_database_connections_allowed", "", float64(allowed))
+	rest.Gauge(&b, "det_database_connections", "", float64(total))
+	rest.Gauge(&b, "det_database_connections_used", "", float64(used))
+	rest.Gauge(&b, "det_database_connections_allowed", "", float64(allowed))
 	if a.cfg.Loop != nil {
 		cycles, last, leads := a.cfg.Loop()
-		gauge(&b, "det_loop_cycles_total", "", float64(cycles))
-		gauge(&b, "det_loop_last_cycle_seconds", "", last.Seconds())
-		gauge(&b, "det_this_master_leads", "", map[bool]float64{true: 1}[leads])
+		rest.Gauge(&b, "det_loop_cycles_total", "", float64(cycles))
+		rest.Gauge(&b, "det_loop_last_cycle_seconds", "", last.Seconds())
+		rest.Gauge(&b, "det_this_master_leads", "", map[bool]float64{true: 1}[leads])
 	}
 	if a.cfg.Connections != nil {
 		open, refused := a.cfg.Connections()
-		gauge(&b, "det_connections", "", float64(open))
-		gauge(&b, "det_connections_refused_total", "", float64(refused))
+		rest.Gauge(&b, "det_connections", "", float64(open))
+		rest.Gauge(&b, "det_connections_refused_total", "", float64(refused))
 	}
-	gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.count()))
+	rest.Gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.count()))
 	if a.cfg.Proxy != nil {
-		gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
+		rest.Gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
 	}
 	b.Write(a.scraped.read(time.Now(), func(b *bytes.Buffer) { a.clusterGauges(ctx, b) }))
 	if a.cfg.Demand != nil {
-		demandGauges(&b, a.cfg.Demand())
+		nodes.WriteDemand(&b, a.cfg.Demand())
 	}
 	c.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	return c.SendBody(b.Bytes())
@@ -142,24 +143,24 @@ func (s *scrape) read(now time.Time, read func(*bytes.Buffer)) []byte {
 func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	holder, _, term, err := a.db.Leader(ctx)
 	if err != nil {
-		gauge(b, "det_database_up", "", 0)
+		rest.Gauge(b, "det_database_up", "", 0)
 		return
 	}
-	use, err := a.db.PoolUse(ctx)
+	use, err := nodes.PoolUses(ctx, a.db.DB)
 	if err != nil {
-		gauge(b, "det_database_up", "", 0)
+		rest.Gauge(b, "det_database_up", "", 0)
 		return
 	}
-	gauge(b, "det_database_up", "", 1)
-	gauge(b, "det_leader_term", "", float64(term))
-	gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
-	if orphans, err := a.db.Orphans(ctx, 0, maxOrphans); err == nil {
-		gauge(b, "det_orphans", "", float64(len(orphans)))
+	rest.Gauge(b, "det_database_up", "", 1)
+	rest.Gauge(b, "det_leader_term", "", float64(term))
+	rest.Gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
+	if orphans, err := nodes.Orphans(ctx, a.db.DB, 0, nodes.MaxOrphans); err == nil {
+		rest.Gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
 	a.quotaGauges(ctx, b)
 	for _, u := range use {
-		gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
-		gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))
+		rest.Gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
+		rest.Gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))
 	}
 }
 
@@ -174,15 +175,11 @@ func (a *API) quotaGauges(ctx context.Context, b *bytes.Buffer) {
 	for _, q := range list {
 		w := wireQuota(q, now)
 		labels := fmt.Sprintf("{quota=%q,workspace=%q,project=%q,user=%q,pool=%q,measure=%q,period=%q", fmt.Sprint(q.ID), fmt.Sprint(w.WorkspaceID), fmt.Sprint(w.ProjectID), fmt.Sprint(w.UserID), q.Pool, q.Measure, q.Period)
-		gauge(b, "det_quota_used", labels+"}", w.Used)
+		rest.Gauge(b, "det_quota_used", labels+"}", w.Used)
 		for bound, n := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
 			if n != nil {
-				gauge(b, "det_quota_bound", labels+fmt.Sprintf(",bound=%q}", bound), float64(*n))
+				rest.Gauge(b, "det_quota_bound", labels+fmt.Sprintf(",bound=%q}", bound), float64(*n))
 			}
 		}
 	}
-}
-
-func gauge(b *bytes.Buffer, name, labels string, v float64) {
-	fmt.Fprintf(b, "%s%s %g\n", name, labels, v)
 }

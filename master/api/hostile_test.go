@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -13,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/audit"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -121,7 +122,7 @@ type hostile struct {
 func newHostile(t *testing.T, r *rig) *hostile {
 	t.Helper()
 	h := &hostile{rig: r, t: t, values: ours(t, r), found: map[string]bool{}}
-	r.api.trail.changes = memory.NewRates[string](1_000_000, time.Second, 10)
+	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Changes: 1_000_000})
 	r.node("n0", "node-0", 2)
 	h.token = strings.TrimPrefix(r.user("admin").token, "Bearer ")
 	h.values["users"], h.values["agents"] = "2", "node-0"

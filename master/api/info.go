@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -23,7 +24,7 @@ func (a *API) registerInfo() {
 func (a *API) info(context.Context, *rest.Call, *v1.None) (*v1.Info, error) {
 	info := &v1.Info{Version: a.cfg.Version, MasterID: a.cfg.MasterID, ClusterID: a.cfg.ClusterID,
 		ClusterName: a.cfg.ClusterName, DetentVersion: a.cfg.DetentVersion, PublicURL: a.cfg.PublicURL, SSOProviders: []v1.InfoSSOProvider{}}
-	for _, p := range a.ssoProviders() {
+	for _, p := range login.Offered(a.cfg.SignIn, a.cfg.PublicURL) {
 		info.SSOProviders = append(info.SSOProviders, v1.InfoSSOProvider{Name: p.Name, SSOURL: p.SsoURL, Type: p.Type, AlwaysRedirect: p.AlwaysRedirect})
 	}
 	return info, nil
@@ -38,7 +39,7 @@ func (a *API) master(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetMast
 	return &v1.GetMasterResponse{ClusterID: a.cfg.ClusterID, ClusterName: a.cfg.ClusterName, MasterID: a.cfg.MasterID,
 		RbacEnabled: bool(a.db.Roles), Version: a.cfg.Version, Product: "PRODUCT_UNSPECIFIED", UserManagementEnabled: true,
 		Branding:       "determined", // the two values that clients know are determined and hpe
-		SsoProviders:   a.ssoProviders(),
+		SsoProviders:   login.Offered(a.cfg.SignIn, a.cfg.PublicURL),
 		ClusterMessage: wireMessage(a.notice.shown(ctx, time.Now())),
 	}, nil
 }

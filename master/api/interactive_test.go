@@ -12,8 +12,9 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/sched"
 )
 
 // Notebooks, shells and TensorBoards: the calls of users, and the specs of runners.
@@ -182,7 +183,7 @@ func TestJobsStayWhereTheyFit(t *testing.T) {
 	r := newRig(t, gpuPools(&gone), func(c *Config) {
 		c.LaunchError = true
 		of := c.Inventory
-		c.Inventory = func(pool string, n store.NodeRow) *NodeSlots {
+		c.Inventory = func(pool string, n nodes.Row) *sched.Node {
 			has := of(pool, n)
 			if pool == "aux" {
 				has.Slots = has.Slots[:1]

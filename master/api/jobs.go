@@ -42,7 +42,7 @@ func jobState(j store.Job) v1.JobState {
 // wireJob fills the message. Only under the priority scheduler jobs have a position in the
 // queue; -1 means that a job has none.
 func (a *API) wireJob(j store.Job) v1.Job {
-	if a.scheduler(j.Pool) != string(pool.Priority) {
+	if a.cfg.Pools.Scheduler(j.Pool) != string(pool.Priority) {
 		j.Ahead = -1
 	}
 	entity := j.TaskID

@@ -18,9 +18,8 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
 		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
 		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {
-			nodes, err := a.db.Nodes(ctx)
-			n := a.countSlots(pool, nodes)
-			return launch.PoolSlots{Nodes: n.nodes, PerNode: n.perNode, Total: n.slots}, err
+			n, err := a.nodes.PoolSlots(ctx, pool)
+			return launch.PoolSlots{Nodes: n.Nodes, PerNode: n.PerNode, Total: n.Slots}, err
 		}}
 	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)
 }

@@ -207,43 +207,6 @@ func TestJobsMove(t *testing.T) {
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"default"}]}`, jobs[1])).says(400, "has ended")
 }
 
-func TestSlotsAreDisabled(t *testing.T) {
-	r := newRig(t)
-	r.node("n1", "node-1", 2)
-	me, boss := r.user("determined"), r.user("admin")
-	const slot = "/api/v1/agents/node-1/slots/1"
-	if got := me.get(slot).ok().tree(); at(t, got, "slot.id") != "1" || at(t, got, "slot.enabled") != true {
-		t.Errorf("the slot is %v", got)
-	}
-	if list := at(t, me.get("/api/v1/agents/node-1/slots").ok().tree(), "slots").([]any); len(list) != 2 {
-		t.Errorf("the slots are %v", list)
-	}
-	me.post(slot+"/disable", "{}").is(403)
-	boss.post("/api/v1/agents/node-1/slots/7/disable", "{}").says(404, "has no slot 7")
-	off := func() (keys map[string]bool) {
-		t.Helper()
-		nodes, err := r.db.Nodes(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return nodes[0].DisabledSlots
-	}
-	boss.post(slot+"/disable", `{"drain":true}`).ok()
-	if at(t, boss.get(slot).ok().tree(), "slot.draining") != true || len(off()) != 1 {
-		t.Errorf("disabled it is %v", off())
-	}
-	boss.post(slot+"/disable", "").ok()
-	for _, drain := range off() {
-		if drain {
-			t.Error("what runs there may still run to its end")
-		}
-	}
-	boss.post(slot+"/enable", "").ok()
-	if len(off()) != 0 {
-		t.Errorf("enabled, %v are off", off())
-	}
-}
-
 func TestPinsAndMoves(t *testing.T) {
 	r := newRig(t)
 	me, boss := r.user("determined"), r.user("admin")

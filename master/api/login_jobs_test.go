@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -15,15 +16,15 @@ import (
 // nobody else.
 func TestJobsSignIn(t *testing.T) {
 	until := time.Now().Add(time.Hour)
-	known := map[string]SignedJob{"nightly": {"ci", "nightly", until}, "elsewhere": {"default", "nightly", until}, "other": {"ci", "other", until},
-		"person": {"ci", "person", until}, "absent": {"ci", "absent", until}, "late": {"ci", "nightly", time.Now().Add(-time.Second)}}
+	known := map[string]accounts.SignedJob{"nightly": {Namespace: "ci", JobID: "nightly", Until: until}, "elsewhere": {Namespace: "default", JobID: "nightly", Until: until}, "other": {Namespace: "ci", JobID: "other", Until: until},
+		"person": {Namespace: "ci", JobID: "person", Until: until}, "absent": {Namespace: "ci", JobID: "absent", Until: until}, "late": {Namespace: "ci", JobID: "nightly", Until: time.Now().Add(-time.Second)}}
 	r := newRig(t, func(c *Config) {
-		c.JobSignIn = &JobSignIn{Jobs: []JobUser{{"ci", "nightly", "ci"}, {"ci", "person", "admin"}, {"ci", "absent", "gone"}},
-			Verify: func(_ context.Context, jwt string) (SignedJob, error) {
+		c.JobSignIn = &accounts.JobSignIn{Jobs: []accounts.JobUser{{Namespace: "ci", Job: "nightly", User: "ci"}, {Namespace: "ci", Job: "person", User: "admin"}, {Namespace: "ci", Job: "absent", User: "gone"}},
+			Verify: func(_ context.Context, jwt string) (accounts.SignedJob, error) {
 				if j, ok := known[jwt]; ok {
 					return j, nil
 				}
-				return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted")
+				return accounts.SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted")
 			}}
 	})
 	admin := r.user("admin")
@@ -68,7 +69,7 @@ func TestJobsSignIn(t *testing.T) {
 
 	plain := newRig(t)
 	plain.anyone().post("/api/v1/detent/auth/job", `{"identity":"nightly"}`).says(404, "no job_sign_in")
-	for range maxSignInsPerAddress + 1 {
+	for range accounts.MaxSignInsPerAddress + 1 {
 		if got := login(strings.Repeat("x", 10)); got.code == 429 {
 			return
 		}

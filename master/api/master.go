@@ -12,7 +12,7 @@ func (a *API) registerMaster() {
 	rest.Serve(a.router, v1.GetMasterConfig, a.masterConfig)
 	rest.Serve(a.router, v1.PatchMasterConfig, a.patchMasterConfig)
 	masterlog.Routes(a.router, masterlog.Deps{DB: a.db.DB, SignedIn: func(ctx context.Context, who rest.Credential) error {
-		_, err := a.auth.byToken(ctx, who)
+		_, err := a.auth.ByToken(ctx, who)
 		return err
 	}})
 }

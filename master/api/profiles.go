@@ -30,7 +30,6 @@ var profileNames = []string{"allocs", "block", "goroutine", "heap", "mutex", "th
 func (a *API) registerProfiles() {
 	rest.Raw(a.router, v1.ListProfiles, func(_ context.Context, c *rest.Call) error { return c.Hijack(http.HandlerFunc(listProfiles)) })
 	rest.RawOn(a.router, v1.GetProfile, onProfile(), a.profile)
-	rest.Serve(a.router, v1.GetScrapeTargets, a.scrapeTargets)
 }
 
 // listProfiles writes Go's own page. Its links need the path to end in a slash.

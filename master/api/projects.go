@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
@@ -92,7 +93,7 @@ func (a *API) createProject(ctx context.Context, c *rest.Call, w store.Workspace
 	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err
 	}
-	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
+	if err := names.Check("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
 	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.Who().UserID}
@@ -158,11 +159,11 @@ func (a *API) patchProject(ctx context.Context, c *rest.Call, p store.Project, r
 	}
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
+		if err := names.Check("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkText("description", optional.Value(req.Description)); err != nil {
+	if err := names.CheckText("description", optional.Value(req.Description)); err != nil {
 		return nil, err
 	}
 	if req.Key != nil {
@@ -204,7 +205,7 @@ func (a *API) archiveProject(archived bool) func(context.Context, *rest.Call, st
 }
 
 func (a *API) deleteProject(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
-	noteDone(c, map[string]any{"name": p.Name})
+	audit.Note(c, map[string]any{"name": p.Name})
 	done, err := a.db.DeleteProject(ctx, p.ID)
 	return &v1.DeleteProjectResponse{Completed: done}, err
 }

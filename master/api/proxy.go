@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
@@ -75,7 +76,7 @@ func (a *API) proxyCaller(c *rest.Call) proxy.Caller {
 	}
 	ctx, cancel := c.Within()
 	defer cancel()
-	who, err := a.auth.byToken(ctx, s)
+	who, err := a.auth.ByToken(ctx, s)
 	if err == nil && who.Within != "" {
 		who, err = auth.Who{}, fault.New(fault.Forbidden, "a task's session may not open tasks; sign in as a user with det user login")
 	}
@@ -94,7 +95,7 @@ func (a *API) proxyCaller(c *rest.Call) proxy.Caller {
 // noteOpened records users who open tasks of other users under the tasks' paths. It copies
 // what it needs from the request, because the proxy calls it after the handler.
 func (a *API) noteOpened(c *rest.Call, who auth.Who) func(t proxy.Task, refusal error) error {
-	e := store.AuditEntry{Username: who.Username, UserID: &who.UserID, Credential: credentialName(who), Address: c.Address(), Method: c.Method(),
+	e := audit.Entry{Username: who.Username, UserID: &who.UserID, Credential: audit.CredentialName(who), Address: c.Address(), Method: c.Method(),
 		Path: "/" + proxy.Prefix + "*", Verb: string(v1.Enter), Kind: string(v1.KindTask)}
 	if from, ok := c.Client(); ok {
 		e.Address = from.String()
@@ -108,7 +109,7 @@ func (a *API) noteOpened(c *rest.Call, who auth.Who) func(t proxy.Task, refusal 
 			status, opened.Error = http.StatusForbidden, refusal.Error()
 		}
 		opened.Object, opened.WorkspaceID, opened.Status = t.ID, &t.WorkspaceID, &status
-		return a.trail.add(&opened)
+		return a.trail.Add(&opened)
 	}
 }
 

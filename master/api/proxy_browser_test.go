@@ -25,14 +25,18 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 		{"a host for each task", "127.0.0.1", "own", "", "localhost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := proxyRigOf(t, withBuiltPages, func(o *proxy.Origins) {
+			start := func(t testing.TB, change ...func(*Config)) *rig {
+				return withBuiltPages(t, append(change, func(c *Config) {
+					c.BlankLogin = func(string, string) bool { return true } // under any name: the page's password is not what is tried here
+				})...)
+			}
+			v := proxyRigOf(t, start, func(o *proxy.Origins) {
 				_, port, _ := net.SplitHostPort(strings.TrimPrefix(o.URL, "http://"))
 				o.Master = "http://" + c.master + ":1" // the page of the rig does not follow links to it
 				if o.URL = "http://" + c.tasks + ":" + port; c.domain != "" {
 					o.URL, o.Domain = "", c.domain+":"+port
 				}
 			})
-			v.api.cfg.BlankLogin = func(string, string) bool { return true } // under any name: the page's password is not what is tried here
 			v.user("admin").post("/api/v1/users", `{"user":{"username":"mallory","active":true},"password":""}`).ok()
 			hostile, own := v.open("mallory", "notebooks"), v.open("admin", "notebooks")
 			at, err := url.Parse(v.url)

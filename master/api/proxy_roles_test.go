@@ -113,7 +113,7 @@ func TestARoleTakenAwayEndsTunnels(t *testing.T) {
 	}
 	late := at(t, owner.post("/api/v1/detent/tasks/"+notebook.id+"/link", "").ok().tree(), "url").(string)
 	v.exec(`DELETE FROM role_assignments WHERE user_id = 2`)
-	v.api.rolesChanged()
+	v.api.auth.RolesChanged()
 	for what, ws := range open {
 		if err := ws.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)

@@ -1,16 +1,17 @@
 package api
 
+import (
+	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/models"
+)
+
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
 	a.registerInfo()
-	a.registerLogin()
-	a.registerRoles()
-	a.registerUsers()
+	a.registerAccounts()
+	a.registerActivity()
 	a.registerMaster()
-	a.registerAudit()
-	a.registerSignIn()
-	a.registerSCIM()
-	a.registerSessions()
+	audit.Routes(a.router, a.db.DB)
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()
@@ -19,10 +20,8 @@ func (a *API) registerUserRoutes() {
 	a.registerUsage()
 	a.registerConfigPolicies()
 	a.registerQuotas()
-	a.registerAccounts()
 	a.registerSecrets()
-	a.registerModels()
-	a.registerModelVersions()
+	models.Routes(a.router, a.models())
 	a.registerTrialSources()
 	a.registerWebhooks()
 	a.registerUnmanaged()
@@ -36,18 +35,14 @@ func (a *API) registerUserRoutes() {
 	a.registerGeneric()
 	a.registerProxy()
 	a.registerPools()
-	a.registerAgents()
-	a.registerSlots()
+	a.registerNodes()
 	a.registerMoves()
 	a.registerPins()
-	a.registerNomad()
 	a.registerJobs()
 	a.registerArtifacts()
 	a.registerLive()
 	a.registerUpdates()
 	a.registerTerminal()
-	a.registerMeasurements()
 	a.registerProfiles()
-	a.registerOldUsers()
 	a.registerDocs()
 }

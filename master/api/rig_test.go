@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
@@ -196,7 +197,7 @@ func sharedFS(t testing.TB) expconf.CheckpointStorage {
 
 // rigInventory returns the slots of a node's inventory unchanged, for the pool with the name of the
 // node's node pool.
-func rigInventory(pool string, n store.NodeRow) *NodeSlots {
+func rigInventory(pool string, n nodes.Row) *sched.Node {
 	if n.NodePool != pool {
 		return nil
 	}
@@ -204,7 +205,7 @@ func rigInventory(pool string, n store.NodeRow) *NodeSlots {
 	if err := json.Unmarshal(n.Inventory, &inv); err != nil {
 		panic(err)
 	}
-	return &NodeSlots{Slots: inv.Slots, Usable: n.Status == "ready" && n.Enabled && !n.DrainWanted, Why: n.Status}
+	return &sched.Node{Slots: inv.Slots, Schedulable: n.Status == "ready" && n.Enabled && !n.DrainWanted, Why: n.Status}
 }
 
 // A lockedBuffer is written by many goroutines, and read meanwhile.

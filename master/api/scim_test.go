@@ -20,7 +20,7 @@ const scimToken = "the secret token of the tests"
 
 // withSCIM switches SCIM on.
 func withSCIM(c *Config) {
-	c.SCIM = &SCIMSecrets{Tokens: [][32]byte{HashSCIMSecret("an older one"), HashSCIMSecret(scimToken)}, Logins: [][32]byte{HashSCIMSecret("idp:password")}}
+	c.SCIM = &scim.Secrets{Tokens: [][32]byte{scim.HashSecret("an older one"), scim.HashSecret(scimToken)}, Logins: [][32]byte{scim.HashSecret("idp:password")}}
 }
 
 // scimClient is the SCIM client of a master.
@@ -305,23 +305,11 @@ func TestSCIMOfOthers(t *testing.T) {
 		}
 	}
 	t.Run("guesses", func(t *testing.T) {
-		for range maxSCIMWrong {
+		for range scim.MaxWrong {
 			r.anyone().get("/scim/v2/Users")
 		}
 		r.anyone().get("/scim/v2/Users").is(429)
 		idp.get("/scim/v2/Users").ok()
-	})
-	t.Run("too many", func(t *testing.T) {
-		calls := newSCIMCalls()
-		now := time.Now()
-		for range maxSCIMPerMinute {
-			if !calls.count(now) {
-				t.Fatal("rejected too early")
-			}
-		}
-		if calls.count(now) || !calls.count(now.Add(time.Minute)) {
-			t.Error("the calls of a minute are not counted")
-		}
 	})
 }
 

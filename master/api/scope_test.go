@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -221,7 +222,7 @@ func TestGuessingTheOldPassword(t *testing.T) {
 	r.keepWindow()
 	me := r.user("determined")
 	me.patch("/api/v1/users/2", `{"password":"first","isHashed":true}`).ok()
-	for i := range maxTriesPerName {
+	for i := range accounts.MaxTriesPerName {
 		if i%2 == 0 {
 			me.patch("/api/v1/users/2", fmt.Sprintf(`{"password":"mine","oldPassword":"guess-%d","isHashed":true}`, i)).says(403, "not the password")
 		} else {

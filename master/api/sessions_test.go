@@ -38,7 +38,7 @@ func TestSessionsOfAUser(t *testing.T) {
 	lost, here := signIn("an old notebook"), signIn("det/1.0 "+strings.Repeat("x", 500))
 	here.post("/api/v1/tokens", `{}`).ok()
 	list := sessionsOf(t, here, "")
-	if len(list) != 2 || !list[0].Current || list[1].Current || list[1].Agent != "an old notebook" || list[1].Address != "127.0.0.1" || list[1].LastUsedAt == nil || list[1].Provider != "" || len(list[0].Agent) > maxAgent {
+	if len(list) != 2 || !list[0].Current || list[1].Current || list[1].Agent != "an old notebook" || list[1].Address != "127.0.0.1" || list[1].LastUsedAt == nil || list[1].Provider != "" || len(list[0].Agent) > 200 {
 		t.Fatalf("%+v", list)
 	}
 	path := fmt.Sprintf("/api/v1/detent/sessions/%d", list[1].ID)
@@ -72,14 +72,6 @@ func TestSessionsOfAUser(t *testing.T) {
 	here.get("/api/v1/me").is(401)
 	if e := trailOf(t, admin, "kind=session&verb=change"); len(e) < 2 || e[0].Object != fmt.Sprint(list[1].ID) {
 		t.Errorf("%+v", e)
-	}
-}
-
-func TestAgentOf(t *testing.T) {
-	for header, want := range map[string]string{"Mozilla/5.0 (X)": "Mozilla/5.0 (X)", "a\x00\x1b[31mb\xff": "a[31mb", "": ""} {
-		if got := agentOf(header); got != want {
-			t.Errorf("%q: %q", header, got)
-		}
 	}
 }
 

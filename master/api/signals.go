@@ -82,11 +82,7 @@ func (a *API) waiting(ctx context.Context, _ *rest.Call, id string, _ *v1.None) 
 }
 
 func (a *API) proxyAddress(ctx context.Context, _ *rest.Call, id string, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {
-	address := ""
-	if req.ProxyAddress != nil {
-		address = *req.ProxyAddress
-	}
-	return a.ownSignal(id, a.db.SetProxyAddress(ctx, id, address))
+	return a.ownSignal(id, a.db.SetProxyAddress(ctx, id, optional.Value(req.ProxyAddress)))
 }
 
 func (a *API) acceleratorData(ctx context.Context, c *rest.Call, id string, req *v1.PostAllocationAcceleratorDataRequest) (*v1.None, error) {

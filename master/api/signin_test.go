@@ -24,6 +24,12 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
 
+// Where sign-ins of det auth login end: the first is Determined's, the second that of Detent's own det.
+const (
+	cliAddress = "http://localhost:49176/?token="
+	cliSealed  = "http://localhost:49176/?sealed="
+)
+
 // A signInRig is a master whose users sign in with a provider.
 type signInRig struct {
 	*rig
@@ -280,7 +286,7 @@ func TestAProviderDecidesWhoIsAdmin(t *testing.T) {
 	}(); !strings.Contains(me, `"admin":true`) {
 		t.Fatalf("grace is %s", me)
 	}
-	s.api.cfg.SignIn = signin.New([]signin.Config{{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "groups"},
+	*s.api.cfg.SignIn = *signin.New([]signin.Config{{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "groups"},
 		UsernameClaim: "preferred_username", GroupsClaim: "groups", AdminGroups: []string{"others"}, SessionLife: time.Hour}}, s.api.cfg.PublicURL+"/oidc/callback")
 	p := identitytest.NewBrowser(t)
 	p.SignIn("3", "GET", s.api.cfg.PublicURL+"/oidc/sso")
@@ -353,7 +359,7 @@ func TestProvidersDiffer(t *testing.T) {
 	first := s.api.cfg.SignIn.List()[0]
 	second := first
 	second.Name, second.SessionLife, second.AlwaysRedirect = "staff", 90*time.Minute, true
-	s.api.cfg.SignIn = signin.New([]signin.Config{first, second}, public+"/oidc/callback")
+	*s.api.cfg.SignIn = *signin.New([]signin.Config{first, second}, public+"/oidc/callback")
 	info, master := s.anyone().get("/info").ok().tree(), s.anyone().get("/api/v1/master").ok().tree()
 	for i, c := range []struct {
 		name, begin string

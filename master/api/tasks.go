@@ -8,7 +8,6 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/trial"
@@ -69,31 +68,13 @@ func (a *API) taskCount(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Task
 	return &v1.TaskCountResponse{Commands: n["COMMAND"], Notebooks: n["NOTEBOOK"], Shells: n["SHELL"], Tensorboards: n["TENSORBOARD"]}, err
 }
 
-// containerID names a member in every answer, so that clients can join them: its
-// Nomad allocation, or before there is one its place in the attempt.
-func containerID(h store.Holding) string {
-	if h.NomadAllocID != "" {
-		return h.NomadAllocID
-	}
-	return h.AllocationID + "/" + strconv.Itoa(h.Rank)
-}
-
 // liveAttempts reads the attempts that have not ended, with their resources and ports by the ids of the attempts.
 func (a *API) liveAttempts(ctx context.Context, in auth.Scope) (attempts []store.Attempt, resources map[string][]v1.ResourcesSummary, ports map[string]expconf.ProxyPorts, err error) {
 	if attempts, err = a.db.LiveAttempts(ctx, in); err != nil {
 		return nil, nil, nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, in, "")
-	if err != nil {
+	if resources, err = a.nodes.Resources(ctx, in); err != nil {
 		return nil, nil, nil, err
-	}
-	slots, err := a.slotsByNode(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	resources = map[string][]v1.ResourcesSummary{}
-	for _, h := range holdings {
-		resources[h.AllocationID] = append(resources[h.AllocationID], a.resourcesSummary(h, slots))
 	}
 	ports, err = a.db.LivePorts(ctx, in)
 	return attempts, resources, ports, err
@@ -108,7 +89,7 @@ func (a *API) liveTasks(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetT
 	for _, x := range attempts {
 		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), Name: listedName(x),
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
-			SchedulerType: a.scheduler(x.Pool), Resources: resources[x.ID], ProxyPorts: proxyPorts(x.TaskID, ports[x.ID])}
+			SchedulerType: a.cfg.Pools.Scheduler(x.Pool), Resources: resources[x.ID], ProxyPorts: proxyPorts(x.TaskID, ports[x.ID])}
 	}
 	return resp, nil
 }
@@ -122,17 +103,4 @@ func proxyPorts(task string, ports expconf.ProxyPorts) []v1.ProxyPortConfig {
 			ServiceID: task + ":" + strconv.Itoa(p.ProxyPort)}
 	}
 	return list
-}
-
-func (a *API) resourcesSummary(h store.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {
-	devices := a.holdingDevices(h, slots[poolNode{h.Pool, h.NodeID}])
-	w := v1.ResourcesSummary{AllocationID: h.AllocationID, ContainerID: containerID(h), ResourcesID: containerID(h), ResourcesType: "nomad-allocation",
-		AgentDevices: map[string]v1.ResourcesSummaryDevices{h.NodeName: {Devices: devices}}}
-	if h.State == "RUNNING" && !h.Exited {
-		w.Started = &v1.ResourcesStarted{NativeResourcesID: h.NomadAllocID}
-	}
-	if h.Exited {
-		w.Exited = &v1.ResourcesStopped{}
-	}
-	return w
 }

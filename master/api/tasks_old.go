@@ -19,7 +19,7 @@ func (a *API) oldTasks(ctx context.Context, c *rest.Call, _ *v1.None) (*map[stri
 	out := map[string]v1.OldTask{}
 	for _, x := range attempts {
 		old := v1.OldTask{TaskID: trial.PartID(x.TaskID, x.Part), AllocationID: x.ID, Name: allocationName(x), RegisteredTime: x.QueuedAt, ResourcePool: x.Pool,
-			SlotsNeeded: x.Slots, Resources: oldResources(resources[x.ID]), SchedulerType: a.scheduler(x.Pool), Priority: x.Priority, ProxyPorts: []v1.OldPort{}}
+			SlotsNeeded: x.Slots, Resources: oldResources(resources[x.ID]), SchedulerType: a.cfg.Pools.Scheduler(x.Pool), Priority: x.Priority, ProxyPorts: []v1.OldPort{}}
 		for _, p := range proxyPorts(x.TaskID, ports[x.ID]) {
 			old.ProxyPorts = append(old.ProxyPorts, v1.OldPort(p))
 		}

@@ -112,7 +112,7 @@ func checkTemplateName(what, name string) error {
 	if strings.Contains(name, "/") {
 		return fault.New(fault.Invalid, "%s: the name of a template must not contain /", what)
 	}
-	return checkName(what, name, names.MaxUnique)
+	return names.Check(what, name, names.MaxUnique)
 }
 
 func (a *API) createTemplate(ctx context.Context, c *rest.Call, req *v1.Template) (*v1.TemplateResponse, error) {

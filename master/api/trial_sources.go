@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -14,7 +15,7 @@ import (
 
 func (a *API) registerTrialSources() {
 	rest.Serve(a.router, v1.ReportTrialSource, a.trialSource)
-	rest.ServeOn(a.router, v1.ModelVersionMetrics, a.onModelVersion(), a.modelVersionMetrics)
+	rest.ServeOn(a.router, v1.ModelVersionMetrics, a.models().OnVersion(), a.modelVersionMetrics)
 	rest.ServeOn(a.router, v1.CheckpointMetrics, a.onCheckpoint(), a.checkpointMetrics)
 }
 
@@ -69,16 +70,16 @@ func (a *API) checkSourceVersion(ctx context.Context, c *rest.Call, s store.Tria
 	case s.ModelID == nil || s.Version == nil:
 		return fault.New(fault.Invalid, "modelId and modelVersion name a version of a model together; only one of them is given")
 	}
-	m, err := a.db.Model(ctx, *s.ModelID)
+	m, err := models.Get(ctx, a.db.DB, *s.ModelID)
 	if err == nil {
-		err = c.May(auth.View, ofModel(m))
+		err = c.May(auth.View, models.Object(m))
 	}
 	if err != nil {
 		return err
 	}
-	v, err := a.db.ModelVersion(ctx, m, *s.Version)
+	v, err := models.VersionByNumber(ctx, a.db.DB, m, *s.Version)
 	if err == nil && v.UUID != s.UUID {
-		err = fault.New(fault.Invalid, "checkpointUuid: version %d of model %q has checkpoint %s, not %s", v.Version, m.Name, v.UUID, s.UUID)
+		err = fault.New(fault.Invalid, "checkpointUuid: version %d of model %q has checkpoint %s, not %s", v.Number, m.Name, v.UUID, s.UUID)
 	}
 	return err
 }
@@ -118,8 +119,8 @@ func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMe
 // maxSourceBytes limits the size of the values in one answer.
 const maxSourceBytes = 16 << 20
 
-func (a *API) modelVersionMetrics(ctx context.Context, c *rest.Call, v modelVersion, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {
-	list, err := a.metricsWith(ctx, c, req, store.TrialSource{ModelID: &v.ModelID, Version: &v.Version})
+func (a *API) modelVersionMetrics(ctx context.Context, c *rest.Call, v models.Registration, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {
+	list, err := a.metricsWith(ctx, c, req, store.TrialSource{ModelID: &v.Model.ID, Version: &v.Version.Number})
 	return &v1.GetTrialMetricsByModelVersionResponse{Metrics: list}, err
 }
 

@@ -254,6 +254,8 @@ func (a *API) unmanagedCheckpoint(ctx context.Context, c *rest.Call, k *v1.Check
 // a trial is closed for silence.
 const heardEvery = 30 * time.Second
 
+const maxHeard = 20_000 // tasks of which a master remembers that
+
 // heard stores that the program of a task has reported something. A program that reports metrics or lines of its log runs, also if its
 // heartbeats do not arrive. Only the trial's own row is changed, and rarely, so that reports do not wait for each other.
 func (a *API) heard(ctx context.Context, c *rest.Call, task string) error {

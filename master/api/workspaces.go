@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -36,7 +38,7 @@ func wireWorkspace(w store.Workspace, in store.WorkspaceContents) v1.Workspace {
 			out.CheckpointStorageConfig = v1.StructOf(shown)
 		}
 		if len(s.AgentUser) > 0 {
-			out.AgentUserGroup = wireAgentUser(v1.StructOf(s.AgentUser))
+			out.AgentUserGroup = accounts.WireAgentUser(v1.StructOf(s.AgentUser))
 		}
 	}
 	return out
@@ -51,15 +53,6 @@ func deletionState(deleting bool, failed string) v1.WorkspaceState {
 		return v1.WorkspaceStateDeleteFailed
 	}
 	return v1.WorkspaceStateUnspecified
-}
-
-// wireAgentUser decodes a stored account on nodes; nil for none.
-func wireAgentUser(stored []byte) *v1.AgentUserGroup {
-	var g agentUser
-	if len(stored) == 0 || json.Unmarshal(stored, &g) != nil {
-		return nil
-	}
-	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
 }
 
 func (a *API) listWorkspaces(ctx context.Context, c *rest.Call, req *v1.GetWorkspacesRequest) (*v1.GetWorkspacesResponse, error) {
@@ -116,7 +109,7 @@ func (a *API) workspaceSettings(ctx context.Context, c *rest.Call, ws store.Work
 		if err := c.May(auth.Administer, auth.Object{Kind: v1.KindWorkspace}); err != nil {
 			return nil, err
 		}
-		b, err := partOfAgentUser(agent)
+		b, err := accounts.PartOfAgentUser(agent)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +131,7 @@ func (a *API) mayName(c *rest.Call, name string) error {
 }
 
 func (a *API) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
-	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
+	if err := names.Check("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
 	if err := a.mayName(c, req.Name); err != nil {
@@ -156,7 +149,7 @@ func (a *API) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWor
 		return nil, err
 	}
 	if a.db.Roles { // who creates a workspace is its WorkspaceAdmin
-		a.auth.forget(c.Who().UserID)
+		a.auth.Forget(c.Who().UserID)
 	}
 	wire, err := a.workspaceWire(ctx, c, w)
 	return &v1.PostWorkspaceResponse{Workspace: wire}, err
@@ -174,7 +167,7 @@ func (a *API) patchWorkspace(ctx context.Context, c *rest.Call, w store.Workspac
 		}
 	}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
+		if err := names.Check("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
 		}
 		for _, name := range []string{w.Name, *req.Name} {
@@ -211,7 +204,7 @@ func (a *API) archiveWorkspace(archived bool) func(context.Context, *rest.Call, 
 }
 
 func (a *API) deleteWorkspace(ctx context.Context, c *rest.Call, w store.Workspace, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
-	noteDone(c, map[string]any{"name": w.Name})
+	audit.Note(c, map[string]any{"name": w.Name})
 	done, err := a.db.DeleteWorkspace(ctx, w.ID)
 	return &v1.DeleteWorkspaceResponse{Completed: done}, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -103,13 +104,13 @@ func (r *rig) node(id, name string, slots int) {
 		}
 		inv += fmt.Sprintf(`{"ID":%d,"Brand":"cores","Healthy":true,"Enabled":true}`, i)
 	}
-	nodes, err := r.db.Nodes(context.Background())
+	all, err := nodes.List(context.Background(), r.db.DB)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	nodes = append(nodes, store.NodeRow{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true,
+	all = append(all, nodes.Row{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true,
 		Version: "2.0.4", Inventory: json.RawMessage(inv + "]}")})
-	if err := rows.RecordNodes(context.Background(), r.db.DB, "", nodes); err != nil {
+	if err := rows.RecordNodes(context.Background(), r.db.DB, "", all); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -5,15 +5,15 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Attempts are what the passes of experiments and of tasks decide about attempts.
 type attempts struct {
 	*draft
-	outOfUse map[string]*store.NodeRow // nodes that are disabled or draining, whole or in part, by id
-	leaves   map[string]*departure     // nodes whose machines leave, by id; made with outOfUse
+	outOfUse map[string]*nodes.Row // nodes that are disabled or draining, whole or in part, by id
+	leaves   map[string]*departure // nodes whose machines leave, by id; made with outOfUse
 }
 
 // advance decides about one attempt: action is what its owner wants, and why the reason for

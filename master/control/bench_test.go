@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
@@ -157,7 +158,7 @@ func benchLive(b *testing.B) *rows.Live {
 		if err != nil {
 			b.Fatal(err)
 		}
-		live.Nodes = append(live.Nodes, store.NodeRow{ID: n.ID, Name: n.Name, NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+		live.Nodes = append(live.Nodes, nodes.Row{ID: n.ID, Name: n.Name, NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 	}
 	for i := range benchTrials {
 		task := trial.TaskID(i+1, "", 0)

@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // TestChoices tests that environment.nomad and the affinities of a pool's job decide where
@@ -36,7 +36,7 @@ func TestChoices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: n.ID, Name: fmt.Sprintf("n%d", i), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+		s.p.Nodes = append(s.p.Nodes, nodes.Row{ID: n.ID, Name: fmt.Sprintf("n%d", i), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 	}
 	ask := func(id, in string, slots int, text string) {
 		s.queue(id, in, slots)
@@ -101,7 +101,7 @@ func TestGPUsThatAreAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: n.ID, Name: fmt.Sprintf("n%d", i+1), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+		s.p.Nodes = append(s.p.Nodes, nodes.Row{ID: n.ID, Name: fmt.Sprintf("n%d", i+1), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 	}
 	ask := func(id string, slots int, gpu, nomad string) {
 		s.queue(id, "gpu", slots)

@@ -10,48 +10,20 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // maxClasses is the maximum number of node classes in the demand of a pool.
 const maxClasses = 16
-
-// A Demand is what a pool holds and lacks.
-type Demand struct {
-	Pool    string
-	Held    int // slots that attempts hold
-	Idle    int // slots that could be assigned
-	Pending int // slots of attempts that wait and could start now
-	Classes []ClassDemand
-}
-
-// Wanted is the number of slots that attempts would hold if all of them ran.
-func (d *Demand) Wanted() int { return d.Held + d.Pending }
-
-// A ClassDemand is about a pool's nodes of one node class.
-type ClassDemand struct {
-	Class     string
-	Slots     int    // of one of its nodes
-	Model     string // of their devices; several are joined by +
-	Present   int    // nodes that are not down
-	Working   int    // of them: nodes that hold an attempt, or are about to
-	Idle      int    // … that could hold one and hold none
-	Removable int    // … for so long that an autoscaler may remove them
-	Short     int    // nodes of this class that would have to be added to clear the queue
-	Clears    int    // attempts that would start then
-}
-
-// Wanted is the number of nodes of the class that there should be.
-func (c *ClassDemand) Wanted() int { return c.Present - c.Removable + c.Short }
 
 // demand is the input of the demand of all pools, as one cycle of the loop saw it. Nothing else uses
 // it later.
 type demand struct {
 	now         time.Time
 	pools       pool.Set
-	nodes       []store.NodeRow
+	nodes       []nodes.Row
 	inventories inventories
 	shares      map[string][]share
 	quotas      *quotas
@@ -59,7 +31,7 @@ type demand struct {
 	idleSince   map[string]time.Time // by node
 
 	mu   sync.Mutex // of what follows, and of the quotas, which are prepared for one pool after the other
-	all  []Demand
+	all  []nodes.Demand
 	done bool
 }
 
@@ -92,7 +64,7 @@ func (d *demand) follow(before map[string]time.Time) {
 
 // compute returns the demand of each pool. It plans several times, so it runs once for each
 // cycle at most, and only if somebody asks.
-func (d *demand) compute() []Demand {
+func (d *demand) compute() []nodes.Demand {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done {
@@ -109,28 +81,28 @@ func (d *demand) compute() []Demand {
 	return d.all
 }
 
-func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) Demand {
+func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) nodes.Demand {
 	in := d.inputs[p.Name]
-	out := Demand{Pool: p.Name}
-	nodes, slots := d.nodesOf(p, in)
+	out := nodes.Demand{Pool: p.Name}
+	list, slots := d.nodesOf(p, in)
 	for _, ids := range slots {
 		out.Held += len(ids)
 	}
 	for i := range in.queued {
 		out.Pending += in.queued[i].Slots
 	}
-	for i := range nodes {
-		out.Idle += idleSlots(&nodes[i], slots[nodes[i].ID])
+	for i := range list {
+		out.Idle += idleSlots(&list[i], slots[list[i].ID])
 	}
-	classes := d.classesOf(p, nodes)
+	classes := d.classesOf(p, list)
 	d.quotas.begin(p.Name)
-	short := sched.Short(p, nodes, in.running, in.queued, addable(classes), d.now)
+	short := sched.Short(p, list, in.running, in.queued, addable(classes), d.now)
 	for _, s := range short.Classes {
 		c := classes[s.Class]
 		c.Short, c.Clears = s.Nodes, s.Requests
 	}
-	for i := range nodes {
-		d.count(classes, &nodes[i], p.MaxIdle, heldNodes[nodes[i].ID] || short.Uses[nodes[i].ID])
+	for i := range list {
+		d.count(classes, &list[i], p.MaxIdle, heldNodes[list[i].ID] || short.Uses[list[i].ID])
 	}
 	for _, c := range ordered(classes) {
 		out.Classes = append(out.Classes, c.ClassDemand)
@@ -139,15 +111,15 @@ func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) Demand {
 }
 
 // nodesOf returns the nodes of a pool, and the slots that its attempts hold, by node.
-func (d *demand) nodesOf(p *pool.Pool, in *input) (nodes []sched.Node, slots map[string][]int) {
+func (d *demand) nodesOf(p *pool.Pool, in *input) (list []sched.Node, slots map[string][]int) {
 	slots = map[string][]int{}
 	for i := range in.running {
 		for _, part := range in.running[i].Parts {
 			slots[part.NodeID] = append(slots[part.NodeID], part.SlotIDs...)
 		}
 	}
-	nodes, _ = nodesOf(p, d.nodes, d.inventories, elsewhere(p, d.pools, d.shares), slots) // the loop has logged the errors
-	return nodes, slots
+	list, _ = nodesOf(p, d.nodes, d.inventories, elsewhere(p, d.pools, d.shares), slots) // the loop has logged the errors
+	return list, slots
 }
 
 // idleSlots counts the slots of a node that could be assigned.
@@ -165,7 +137,7 @@ func idleSlots(n *sched.Node, held []int) (idle int) {
 
 // nodeClass is a class of a pool with a node like those that an autoscaler would add.
 type nodeClass struct {
-	ClassDemand
+	nodes.ClassDemand
 	like  sched.Node
 	can   bool // nodes of the class can be added
 	most  int
@@ -174,24 +146,24 @@ type nodeClass struct {
 }
 
 // classesOf finds the classes of a pool's nodes, and those that its configuration names.
-func (d *demand) classesOf(p *pool.Pool, nodes []sched.Node) map[string]*nodeClass {
+func (d *demand) classesOf(p *pool.Pool, of []sched.Node) map[string]*nodeClass {
 	classes := map[string]*nodeClass{}
 	for i, x := range p.Classes {
 		n := nodeOfClass(p, x)
-		c := &nodeClass{ClassDemand: ClassDemand{Class: x.Name}, can: pool.Unmet(p.Constraints(), n.Fact, nil) == "", most: x.Max, order: i + 1, like: n.Node}
+		c := &nodeClass{ClassDemand: nodes.ClassDemand{Class: x.Name}, can: pool.Unmet(p.Constraints(), n.Fact, nil) == "", most: x.Max, order: i + 1, like: n.Node}
 		c.look()
 		classes[x.Name] = c
 	}
 	commonest := map[string]int{}
-	for i := range nodes {
-		n := empty(&nodes[i])
+	for i := range of {
+		n := empty(&of[i])
 		if len(n.Slots) == 0 {
 			continue
 		}
 		name := d.classOf(n.ID)
 		c := classes[name]
 		if c == nil {
-			c = &nodeClass{ClassDemand: ClassDemand{Class: name}, can: len(p.Classes) == 0}
+			c = &nodeClass{ClassDemand: nodes.ClassDemand{Class: name}, can: len(p.Classes) == 0}
 			classes[name] = c
 		}
 		if c.of == nil {
@@ -293,7 +265,7 @@ const joinsWithin = 2 * time.Minute
 
 // joins reports whether a node is new, and only its own start keeps it from taking tasks.
 func (d *demand) joins(id string) bool {
-	i := slices.IndexFunc(d.nodes, func(row store.NodeRow) bool { return row.ID == id })
+	i := slices.IndexFunc(d.nodes, func(row nodes.Row) bool { return row.ID == id })
 	if i < 0 {
 		return false
 	}

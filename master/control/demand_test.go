@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
 
 // demand is what the loop says of its first pool.
-func (b *bench) demand() Demand {
+func (b *bench) demand() nodes.Demand {
 	b.t.Helper()
 	all := b.term.Demand()
 	if len(all) == 0 {
@@ -28,21 +29,21 @@ func TestDemand(t *testing.T) {
 	b := newBench(t, "n1", "n2")
 	b.term.cfg.Pools[0].MaxIdle = 10 * time.Minute
 	b.settle()
-	class := func(c ClassDemand) []ClassDemand { c.Slots = 2; return []ClassDemand{c} }
-	is := func(what string, want Demand) {
+	class := func(c nodes.ClassDemand) []nodes.ClassDemand { c.Slots = 2; return []nodes.ClassDemand{c} }
+	is := func(what string, want nodes.Demand) {
 		t.Helper()
 		want.Pool = "default"
 		if diff := cmp.Diff(want, b.demand()); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", what, diff)
 		}
 	}
-	is("nothing runs", Demand{Idle: 4, Classes: class(ClassDemand{Present: 2, Idle: 2})})
+	is("nothing runs", nodes.Demand{Idle: 4, Classes: class(nodes.ClassDemand{Present: 2, Idle: 2})})
 	gang := b.submit(oneTrial + "\nresources: {slots_per_trial: 6}")
 	b.settle()
-	is("a gang waits", Demand{Idle: 4, Pending: 6, Classes: class(ClassDemand{Present: 2, Working: 2, Short: 1, Clears: 1})})
+	is("a gang waits", nodes.Demand{Idle: 4, Pending: 6, Classes: class(nodes.ClassDemand{Present: 2, Working: 2, Short: 1, Clears: 1})})
 	b.submit(oneTrial + "\nresources: {slots_per_trial: 3, is_single_node: true}")
 	b.settle()
-	is("what no node can hold asks for none", Demand{Idle: 4, Pending: 9, Classes: class(ClassDemand{Present: 2, Working: 2, Short: 1, Clears: 1})})
+	is("what no node can hold asks for none", nodes.Demand{Idle: 4, Pending: 9, Classes: class(nodes.ClassDemand{Present: 2, Working: 2, Short: 1, Clears: 1})})
 	b.nomad.nodes = append(b.nomad.nodes, newFakeNomad("n3", "n4").nodes...)
 	b.start(gang, 0)
 	b.settle()
@@ -104,7 +105,7 @@ func TestDemandOfClasses(t *testing.T) {
 		b.submit(oneTrial + "\n" + config)
 	}
 	b.settle()
-	want := Demand{Pool: "default", Pending: 8 + 3 + 1 + 1 + 13 + 16 + 16, Classes: []ClassDemand{
+	want := nodes.Demand{Pool: "default", Pending: 8 + 3 + 1 + 1 + 13 + 16 + 16, Classes: []nodes.ClassDemand{
 		{Class: "small", Slots: 4, Model: "NVIDIA T4", Short: 2, Clears: 1},
 		{Class: "large", Slots: 8, Model: "NVIDIA A100-SXM4-40GB", Short: 3, Clears: 3},
 	}}

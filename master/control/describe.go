@@ -3,8 +3,8 @@ package control
 import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -35,7 +35,7 @@ func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, 
 	if len(inventory) == 0 {
 		return m, nil
 	}
-	n, err := readInventory(store.NodeRow{Name: x.NodeName, Inventory: inventory})
+	n, err := readInventory(nodes.Row{Name: x.NodeName, Inventory: inventory})
 	m.Platform = n.Platform()
 	if len(m.SlotIDs) == 0 {
 		return m, err

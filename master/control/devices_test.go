@@ -11,9 +11,9 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A stage builds a snapshot with commands on one node with GPUs.
@@ -62,7 +62,7 @@ func (s *stage) decide() (places map[string]string, waits map[string]string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.p.Nodes = []store.NodeRow{{ID: "id1", Name: "n1", NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory}}
+	s.p.Nodes = []nodes.Row{{ID: "id1", Name: "n1", NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory}}
 	out := Decide(s.p).Changes()
 	places, waits = map[string]string{}, map[string]string{}
 	for _, p := range out.Placements {

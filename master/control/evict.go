@@ -6,8 +6,8 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // eviction returns what an attempt must do because of its node, and why. ActionNone if it may stay.
@@ -18,7 +18,7 @@ import (
 // nothing. A drain without a deadline evicts nothing.
 func (d *attempts) eviction(a *rows.LiveAllocation, trial bool) (lifecycle.Action, string) {
 	if d.outOfUse == nil {
-		d.outOfUse, d.leaves = map[string]*store.NodeRow{}, map[string]*departure{}
+		d.outOfUse, d.leaves = map[string]*nodes.Row{}, map[string]*departure{}
 		for i := range d.p.Nodes {
 			n := &d.p.Nodes[i]
 			goes := d.p.leaving(n)

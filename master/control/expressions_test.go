@@ -8,22 +8,22 @@ import (
 	"unsafe"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // compared adds nodes with names to a stage, and tasks of a user with so many regular expressions each, which match
 // all of them, and other comparisons. No two tasks have the same ones.
-func (s *stage) compared(nodes, tasks, expressions, others int, user string) {
+func (s *stage) compared(upTo, tasks, expressions, others int, user string) {
 	s.t.Helper()
-	for i := len(s.p.Nodes); i < nodes; i++ {
+	for i := len(s.p.Nodes); i < upTo; i++ {
 		n := cluster.Node{Node: sched.Node{ID: fmt.Sprintf("id%d", i)}, Drivers: []string{"raw_exec"}, Cores: 8, FreeCores: 8, MemoryMB: 4000, FreeMemoryMB: 4000,
 			Facts: map[string]string{"node.unique.name": fmt.Sprintf("a-node-with-a-long-name-of-its-own-%04d", i), "meta.rack": "r1"}}
 		inventory, err := json.Marshal(n)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: n.ID, Name: fmt.Sprintf("n%d", i), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+		s.p.Nodes = append(s.p.Nodes, nodes.Row{ID: n.ID, Name: fmt.Sprintf("n%d", i), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 	}
 	for i := range tasks {
 		var list []string
@@ -256,9 +256,9 @@ func BenchmarkExpressions(b *testing.B) {
 
 // TestModelsAreComparedOnce: what a list of models takes does not grow with the nodes, which have few different models.
 func TestModelsAreComparedOnce(t *testing.T) {
-	spent := func(nodes int) int64 {
+	spent := func(upTo int) int64 {
 		s := newStage(t, 0)
-		for i := range nodes {
+		for i := range upTo {
 			n := cluster.Node{Node: sched.Node{ID: fmt.Sprintf("id%d", i)}, Devices: map[string][]sched.Slot{}, Models: map[string]map[string]map[string]string{"nvidia/gpu": {}}}
 			for j, model := range []string{"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA A100-SXM4-40GB MIG 2g.10gb", "NVIDIA A100-SXM4-40GB"} {
 				n.Devices["nvidia/gpu"] = append(n.Devices["nvidia/gpu"], sched.Slot{ID: j, Device: fmt.Sprintf("GPU-%d-%d", i, j), Brand: model, Healthy: true, Enabled: true})
@@ -268,7 +268,7 @@ func TestModelsAreComparedOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: n.ID, Name: n.ID, Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+			s.p.Nodes = append(s.p.Nodes, nodes.Row{ID: n.ID, Name: n.ID, Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 		}
 		s.queue("eve", "gpu", 20)
 		k := &s.p.Tasks[len(s.p.Tasks)-1]

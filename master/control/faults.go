@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A trial does not use every node again:
@@ -157,9 +157,9 @@ type remainsKey struct {
 
 // remaining is the result of remainingNodes.
 type remaining struct {
-	holds    bool             // the pool's nodes without the excluded ones can hold the trial
-	excluded []*store.NodeRow // of the pool
-	why      []string         // space for the reasons, one for each excluded node
+	holds    bool         // the pool's nodes without the excluded ones can hold the trial
+	excluded []*nodes.Row // of the pool
+	why      []string     // space for the reasons, one for each excluded node
 }
 
 func (d *experimentPass) remainingNodes(e *Experiment, a avoidance, failed bool) (r remaining) {
@@ -189,8 +189,8 @@ func (d *experimentPass) remainingNodes(e *Experiment, a avoidance, failed bool)
 type nodeCounts map[int]map[string]*nodeCount
 
 type nodeCount struct {
-	store.NodeFailures
-	saw store.NodeFailures // as in the row
+	nodes.FailureCount
+	saw nodes.FailureCount // as in the row
 }
 
 // countsOf reads the rows. It computes Avoided again, because AvoidAfter may have changed
@@ -203,10 +203,10 @@ func countsOf(p *Snapshot) nodeCounts {
 	return c
 }
 
-func (c nodeCounts) read(p *Snapshot, list []store.NodeFailures) {
+func (c nodeCounts) read(p *Snapshot, list []nodes.FailureCount) {
 	for _, f := range list {
 		n := c.at(f.ExperimentID, f.NodeID, f.NodeName)
-		n.NodeFailures, n.saw = f, f
+		n.FailureCount, n.saw = f, f
 		n.Avoided = p.avoids(f.Failures)
 	}
 }
@@ -221,8 +221,8 @@ func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
 	}
 	n := byNode[id]
 	if n == nil {
-		f := store.NodeFailures{ExperimentID: experiment, NodeID: id, NodeName: name}
-		n = &nodeCount{NodeFailures: f, saw: f}
+		f := nodes.FailureCount{ExperimentID: experiment, NodeID: id, NodeName: name}
+		n = &nodeCount{FailureCount: f, saw: f}
 		byNode[id] = n
 	}
 	return n
@@ -257,14 +257,14 @@ func (d *experimentPass) count(e *Experiment, t lifecycle.Trial, a *rows.LiveAll
 }
 
 // changes returns an experiment's counts that differ from their rows.
-func (c nodeCounts) changes(experiment int) []store.NodeFailures {
-	var list []store.NodeFailures
+func (c nodeCounts) changes(experiment int) []nodes.FailureCount {
+	var list []nodes.FailureCount
 	for _, n := range c[experiment] {
-		if n.NodeFailures != n.saw {
-			list = append(list, n.NodeFailures)
+		if n.FailureCount != n.saw {
+			list = append(list, n.FailureCount)
 		}
 	}
-	slices.SortFunc(list, func(a, b store.NodeFailures) int { return cmp.Compare(a.NodeID, b.NodeID) })
+	slices.SortFunc(list, func(a, b nodes.FailureCount) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	return list
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // match reports that a line of an attempt's log matched a policy.
@@ -236,7 +237,7 @@ func TestANodeThatKeepsFailing(t *testing.T) {
 	if at := b.where(e); at != "n2" {
 		t.Errorf("the next attempt is on %s", at)
 	}
-	avoided, err := b.db.AvoidedNodes(t.Context(), e)
+	avoided, err := nodes.Avoided(t.Context(), b.db.DB, e)
 	if err != nil || len(avoided) != 1 || avoided[0].NodeName != "n1" || avoided[0].Failures != 1 {
 		t.Errorf("the experiment avoids %+v, %v", avoided, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"unique"
 
 	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // inventories caches the parsed inventories (resources and attributes) of nodes, until their
@@ -46,7 +46,7 @@ func deviceModels(n *cluster.Node) map[string][]model {
 
 // of returns the inventories of these rows; same says that none has changed. It leaves out
 // nodes whose rows cannot be parsed, for which read returns the error.
-func (known inventories) of(rows []store.NodeRow) (now inventories, same bool) {
+func (known inventories) of(rows []nodes.Row) (now inventories, same bool) {
 	now = make(inventories, len(rows))
 	same = len(rows) == len(known)
 	for _, row := range rows {
@@ -63,7 +63,7 @@ func (known inventories) of(rows []store.NodeRow) (now inventories, same bool) {
 }
 
 // read returns the inventory of a node, from the cache or from its row.
-func (known inventories) read(row store.NodeRow) (cluster.Node, error) {
+func (known inventories) read(row nodes.Row) (cluster.Node, error) {
 	if x, ok := known[row.ID]; ok {
 		return x.node, nil
 	}
@@ -78,7 +78,7 @@ func (known inventories) devices(id string, n *cluster.Node) map[string][]model 
 	return deviceModels(n)
 }
 
-func readInventory(row store.NodeRow) (n cluster.Node, err error) {
+func readInventory(row nodes.Row) (n cluster.Node, err error) {
 	if err := json.Unmarshal(row.Inventory, &n); err != nil {
 		return n, fmt.Errorf("inventory of node %s: %w", row.Name, err)
 	}

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // TestInventoriesFollowTheirRows tests that a parsed inventory is cached until its row changes.
 func TestInventoriesFollowTheirRows(t *testing.T) {
-	row := func(id, inventory string) store.NodeRow {
-		return store.NodeRow{ID: id, Name: "node " + id, Inventory: json.RawMessage(inventory)}
+	row := func(id, inventory string) nodes.Row {
+		return nodes.Row{ID: id, Name: "node " + id, Inventory: json.RawMessage(inventory)}
 	}
-	cores := func(known inventories, r store.NodeRow) int {
+	cores := func(known inventories, r nodes.Row) int {
 		t.Helper()
 		n, err := known.read(r)
 		if err != nil {
@@ -23,13 +23,13 @@ func TestInventoriesFollowTheirRows(t *testing.T) {
 	}
 	a, b := row("a", `{"Cores": 4}`), row("b", `{"Cores": 8}`)
 	var known inventories
-	known, _ = known.of([]store.NodeRow{a, b})
+	known, _ = known.of([]nodes.Row{a, b})
 	if len(known) != 2 || cores(known, a) != 4 || cores(known, b) != 8 {
 		t.Errorf("at first: %+v", known)
 	}
 	kept := known["a"]
 	a.Inventory, b.Inventory = json.RawMessage(`{"Cores": 4}`), json.RawMessage(`{"Cores": 16}`)
-	known, _ = known.of([]store.NodeRow{a, b})
+	known, _ = known.of([]nodes.Row{a, b})
 	if &known["a"].row[0] != &kept.row[0] {
 		t.Error("an inventory that has not changed was parsed again")
 	}
@@ -39,7 +39,7 @@ func TestInventoriesFollowTheirRows(t *testing.T) {
 	if got := cores(known, row("c", `{"Cores": 2}`)); got != 2 {
 		t.Errorf("a node that is not among them: %d cores", got)
 	}
-	known, _ = known.of([]store.NodeRow{row("b", `{"Cores": "many"}`)})
+	known, _ = known.of([]nodes.Row{row("b", `{"Cores": "many"}`)})
 	if _, kept := known["a"]; kept {
 		t.Error("a node that is gone is still known")
 	}

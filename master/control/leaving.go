@@ -8,8 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A departure is a notice that a machine goes away: its node's meta detent.leaving, which a
@@ -40,7 +40,7 @@ func (d *departure) String() string {
 }
 
 // leaving returns the notice of a node; nil if it has none, or if its row cannot be read.
-func (p *Snapshot) leaving(row *store.NodeRow) *departure {
+func (p *Snapshot) leaving(row *nodes.Row) *departure {
 	n, err := p.inventories.read(*row)
 	if err != nil {
 		return nil
@@ -88,7 +88,7 @@ func (d *attempts) excuse(a *rows.LiveAllocation, end lifecycle.Step) string {
 }
 
 // nodeRow finds a node by its id; nil if Nomad does not list it.
-func (d *attempts) nodeRow(id string) *store.NodeRow {
+func (d *attempts) nodeRow(id string) *nodes.Row {
 	for i := range d.p.Nodes {
 		if d.p.Nodes[i].ID == id {
 			return &d.p.Nodes[i]

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -483,7 +484,7 @@ func TestTrustInARestoredNomad(t *testing.T) {
 	b.nomad.index, b.nomad.alarm = 10, "Nomad was restored"
 	b.settle()
 	b.nomad.alarm = ""
-	if err := b.db.TrustNomad(t.Context()); err != nil {
+	if err := nodes.Trust(t.Context(), b.db.DB); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()

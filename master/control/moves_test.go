@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -36,25 +37,25 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 		}
 		b.settle()
 	}
-	must(b.db.SetNodeEnabled(t.Context(), "id-n1", false, true))
+	must(nodes.SetEnabled(t.Context(), b.db.DB, "id-n1", false, true))
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
 	b.killed(first, "")
-	must(b.db.SetNodeEnabled(t.Context(), "id-n1", false, false))
+	must(nodes.SetEnabled(t.Context(), b.db.DB, "id-n1", false, false))
 	b.preempted(first, "")
 	b.killed(first, "node n1 was disabled")
 	b.exit(first, 0)
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
-	must(b.db.SetNodeEnabled(t.Context(), "id-n1", true, false))
+	must(nodes.SetEnabled(t.Context(), b.db.DB, "id-n1", true, false))
 	second := b.start(e, 0)
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
 
 	slot := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, second)
-	must(b.db.DisableSlot(t.Context(), "id-n1", slot, true))
+	must(nodes.DisableSlot(t.Context(), b.db.DB, "id-n1", slot, true))
 	b.killed(second, "")
-	must(b.db.DisableSlot(t.Context(), "id-n1", "another pool/0", false))
+	must(nodes.DisableSlot(t.Context(), b.db.DB, "id-n1", "another pool/0", false))
 	b.killed(second, "")
-	must(b.db.DisableSlot(t.Context(), "id-n1", slot, false))
+	must(nodes.DisableSlot(t.Context(), b.db.DB, "id-n1", slot, false))
 	b.preempted(second, "")
 	b.killed(second, "slot 0 of node n1 was disabled")
 	b.exit(second, 143)
@@ -63,7 +64,7 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 	if other := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, third); other == slot {
 		t.Errorf("the next attempt got slot %s, which is disabled", other)
 	}
-	must(b.db.EnableSlot(t.Context(), "id-n1", slot))
+	must(nodes.EnableSlot(t.Context(), b.db.DB, "id-n1", slot))
 	b.killed(third, "")
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
 		t.Errorf("%d restarts: nothing of it was its fault", n)

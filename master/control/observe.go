@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -277,14 +278,14 @@ func memberFacts(tasks []cluster.TaskFact) []rows.MemberFact {
 	return facts
 }
 
-func nodeRows(nodes []cluster.Node) ([]store.NodeRow, error) {
-	var list []store.NodeRow
-	for _, n := range nodes {
+func nodeRows(seen []cluster.Node) ([]nodes.Row, error) {
+	var list []nodes.Row
+	for _, n := range seen {
 		inventory, err := json.Marshal(n)
 		if err != nil {
 			return nil, err
 		}
-		row := store.NodeRow{ID: n.ID, Name: n.Name, Address: n.Address, NodePool: n.NodePool, Datacenter: n.Datacenter,
+		row := nodes.Row{ID: n.ID, Name: n.Name, Address: n.Address, NodePool: n.NodePool, Datacenter: n.Datacenter,
 			Version: n.Version, Status: n.Status, Eligible: n.Eligible, Draining: n.Draining, Inventory: inventory}
 		if !n.DrainDeadline.IsZero() {
 			row.DrainDeadline = &n.DrainDeadline

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // TestModelOfCores: det slot list shows the model of a node's processor for CPU slots, and that
@@ -19,7 +19,7 @@ func TestModelOfCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := store.NodeRow{ID: "id1", Name: "n1", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory}
+	row := nodes.Row{ID: "id1", Name: "n1", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory}
 	for slots, want := range map[pool.Slots]string{{CoresPerSlot: 1}: "AMD EPYC 9654", {Kind: pool.DeviceSlots, Device: "nvidia/gpu"}: "H200"} {
 		p := pool.Pool{Name: "a", Driver: "exec", Platforms: []string{"linux-amd64"}, Slots: slots}
 		shown, err := Offer(&p, row, cluster.Use{})

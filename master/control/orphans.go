@@ -8,11 +8,12 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )
 
 const (
-	orphanGrace = store.OrphanGrace
+	orphanGrace = nodes.OrphanGrace
 	// maxSwept is how many orphans, and how many jobs of ended attempts, one sweep stops.
 	maxSwept = maxCalls
 	// maxOrphans is how many orphans' devices and memory the scheduler treats as taken.
@@ -25,10 +26,10 @@ func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 	if !o.Full || o.Alarm != "" {
 		return nil
 	}
-	jobs := []store.Orphan{}
+	jobs := []nodes.Orphan{}
 	for _, j := range o.Jobs {
 		if alive(j) {
-			jobs = append(jobs, store.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
+			jobs = append(jobs, nodes.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
 		}
 	}
 	found, err := rows.RecordOrphans(ctx, tx.DB, v.name, jobs)

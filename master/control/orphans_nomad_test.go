@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // TestOrphansInNomad tests the sweep with a real Nomad: a job whose row was deleted is listed,
@@ -55,7 +56,7 @@ func TestOrphansInNomad(t *testing.T) {
 		b.term.calls.wait()
 	}
 	look()
-	list, err := b.db.Orphans(t.Context(), 0, 10)
+	list, err := nodes.Orphans(t.Context(), b.db.DB, 0, 10)
 	if err != nil || len(list) != 1 || list[0].JobID != "det-lost-1" || time.Since(list[0].SubmittedAt) > time.Hour {
 		t.Fatalf("%+v %v", list, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
@@ -142,7 +143,7 @@ func auditMount(ctx context.Context, tx *store.DB, s *rows.PendingSubmission, jo
 		return err
 	}
 	owner, workspace, status := s.OwnerID, s.WorkspaceID, http.StatusOK
-	_, err = tx.BeginAudit(ctx, store.AuditEntry{UserID: &owner, Username: s.Owner, Credential: "task " + s.ID, Verb: "mount", Kind: "secret",
+	_, err = audit.Begin(ctx, tx.DB, audit.Entry{UserID: &owner, Username: s.Owner, Credential: "task " + s.ID, Verb: "mount", Kind: "secret",
 		Object: names[0], WorkspaceID: &workspace, Names: fields, Status: &status})
 	return err
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // TestCommandsOnSeveralNodes: a command of more slots than a node has is placed on two nodes at once if its
@@ -24,7 +24,7 @@ func TestCommandsOnSeveralNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: name, Name: name, NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+		s.p.Nodes = append(s.p.Nodes, nodes.Row{ID: name, Name: name, NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 	}
 	out := Decide(s.p).Changes()
 	placed := map[string]int{}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
@@ -37,7 +38,7 @@ type Snapshot struct {
 	Experiments []*Experiment
 	Tasks       []rows.LiveTask
 	Allocations map[string]*rows.LiveAllocation // attempts by task: a task has one at most
-	Nodes       []store.NodeRow
+	Nodes       []nodes.Row
 	Collect     []rows.Work         // garbage collections to plan, by experiment
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
@@ -51,7 +52,7 @@ type Snapshot struct {
 	Frozen      map[string]string            // regions of Nomad whose state is not trusted, with the reason: use only the runners' reports there, place nothing
 	Regions     int                          // number of regions of Nomad
 	Matches     map[string][]rows.LiveMatch  // matches of log policies with an action, by task
-	Failures    map[int][]store.NodeFailures // failures in a row on nodes, by experiment
+	Failures    map[int][]nodes.FailureCount // failures in a row on nodes, by experiment
 	AvoidAfter  int                          // see Config
 	LaunchError bool                         // see Config
 	Handling    map[string]handling          // how to handle bundles that failed before, by their keys
@@ -68,7 +69,7 @@ func (f *folds) snapshot(live *rows.Live) *Snapshot {
 	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
 		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served,
 		Allocations: make(map[string]*rows.LiveAllocation, len(live.Allocations)),
-		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
+		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]nodes.FailureCount{}}
 	p.Bound, p.Quotas = boundPools(live.Bindings), live.Quotas
 	for _, m := range live.Matches {
 		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)
@@ -121,8 +122,8 @@ func (f *folds) snapshot(live *rows.Live) *Snapshot {
 // nodesOf returns a pool's nodes for the scheduler, and the errors of the nodes whose rows
 // cannot be read. held has the slots that attempts of this pool hold, and elsewhere what
 // attempts of other pools hold, both by node.
-func nodesOf(p *pool.Pool, nodes []store.NodeRow, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) (list []sched.Node, unread []error) {
-	for _, row := range nodes {
+func nodesOf(p *pool.Pool, all []nodes.Row, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) (list []sched.Node, unread []error) {
+	for _, row := range all {
 		n, err := offer(p, row, known, elsewhere[row.ID], held[row.ID]...)
 		if err != nil {
 			unread = append(unread, err)
@@ -137,7 +138,7 @@ func nodesOf(p *pool.Pool, nodes []store.NodeRow, known inventories, elsewhere m
 // elsewhere is what attempts of our other pools hold on the node; held are the slots that
 // attempts of this pool hold, which Offer does not count as taken by jobs that are not ours.
 // CPU slots have the model of the node's processor, which the scheduler does not look at.
-func Offer(p *pool.Pool, row store.NodeRow, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
+func Offer(p *pool.Pool, row nodes.Row, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
 	if !reaches(p, row) {
 		return nil, nil
 	}
@@ -156,7 +157,7 @@ func Offer(p *pool.Pool, row store.NodeRow, elsewhere cluster.Use, held ...int) 
 	return s, nil
 }
 
-func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
+func offer(p *pool.Pool, row nodes.Row, known inventories, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
 	if !reaches(p, row) {
 		return nil, nil
 	}
@@ -168,12 +169,12 @@ func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster
 }
 
 // reaches reports whether the pool has nodes where this one is.
-func reaches(p *pool.Pool, row store.NodeRow) bool {
+func reaches(p *pool.Pool, row nodes.Row) bool {
 	return row.Region == p.Region && (p.NodePool == "" || row.NodePool == p.NodePool) && p.Reaches(row.Datacenter)
 }
 
 // offerOf is what a node with this inventory offers; nil if it does not meet the pool's constraints.
-func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.Use, held ...int) *sched.Node {
+func offerOf(p *pool.Pool, row nodes.Row, n cluster.Node, elsewhere cluster.Use, held ...int) *sched.Node {
 	if pool.Unmet(p.Constraints(), n.Fact, nil) != "" {
 		return nil
 	}
@@ -192,7 +193,7 @@ func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.
 }
 
 // usable reports whether new work may be placed on a node, and if not, why.
-func usable(row store.NodeRow, n cluster.Node, p *pool.Pool) (bool, string) {
+func usable(row nodes.Row, n cluster.Node, p *pool.Pool) (bool, string) {
 	switch {
 	case row.Status != "ready":
 		return false, "is " + row.Status

@@ -3,6 +3,8 @@ package control
 import (
 	"sync"
 	"time"
+
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // stats has the loop's figures for metrics and the cluster's status.
@@ -55,7 +57,7 @@ func (l *Loop) Stats() (cycles uint64, last time.Duration, leads bool) {
 
 // Demand returns how many slots and nodes each pool holds and lacks after the last cycle; nil if this master does
 // not lead, or schedules nothing because Nomad's state is not trusted.
-func (l *Loop) Demand() []Demand {
+func (l *Loop) Demand() []nodes.Demand {
 	d := l.stats.lastDemand()
 	if d == nil {
 		return nil

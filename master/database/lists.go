@@ -176,3 +176,9 @@ func FirstThatFit[ID int | string](ctx context.Context, db *DB, ids []ID, sizes 
 		ids, MaxPageBytes)
 	return ids[:min(max(n, 1), len(ids))], err
 }
+
+// MostUsed is SQL for the labels l of these tables, the most used first, as many as fit into @bytes.
+func MostUsed(from string) string {
+	return `SELECT l FROM (SELECT l, used, sum(octet_length(l) + 8) OVER (ORDER BY used DESC, l) AS bytes
+		FROM (SELECT l, count(*) AS used FROM ` + from + ` GROUP BY l) AS counted) AS listed WHERE bytes <= @bytes ORDER BY used DESC, l`
+}

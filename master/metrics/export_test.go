@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/memory"
@@ -12,11 +14,11 @@ import (
 const (
 	ArchiveChunk  = archiveChunk
 	FeedBytes     = feedBytes
+	MaxHits       = maxHits
 	MaxNamesKnown = maxNamesKnown
 	MaxPage       = maxPage
 	PageBytes     = pageBytes
 	RebuildRows   = rebuildRows
-	RebuildShare  = rebuildShare
 	SampleWindows = sampleWindows
 	WindowReports = windowReports
 )
@@ -43,4 +45,34 @@ func (p GroupPosition) Position() int64 { return p.position }
 
 func (d Deps) NewNames(ctx context.Context, experiments []int, seen map[v1.MetricIdentifier]bool) (any, error) {
 	return d.newNames(ctx, experiments, seen)
+}
+
+// RebuildDue does a step of the rebuild of each stale summary whose turn has come.
+func RebuildDue(ctx context.Context, db *database.DB) (more bool, err error) {
+	done, err := rebuildStale(false)(ctx, db, 0)
+	return done.more, err
+}
+
+// CompareThresholds does the steps of the loop that compares reports with thresholds, without its pauses, until no further reports wait. It
+// returns how many reports each transaction was allowed to read.
+func CompareThresholds(ctx context.Context, db *database.DB, log *slog.Logger) (allowed []int) {
+	t, p := newThresholds(log), pace{most: summarizeBatch}
+	for range 100 {
+		allowed = append(allowed, p.most)
+		done, err := t.step(ctx, db, p.most)
+		if p.after(done, err, time.Now()); err == nil && !done.more {
+			break
+		}
+	}
+	return allowed
+}
+
+// Logged tells a pace of failures, one after each of these pauses, and returns for which of them it wants an entry in the log.
+func Logged(err error, pauses ...time.Duration) (logged []bool) {
+	p, now := pace{most: summarizeBatch}, time.Now()
+	for _, d := range pauses {
+		now = now.Add(d)
+		logged = append(logged, p.after(summarized{}, err, now))
+	}
+	return logged
 }

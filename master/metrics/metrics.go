@@ -6,8 +6,8 @@
 // archives the reports that those of a newer run replace; the claim of a run that restarts from a checkpoint archives what is beyond the
 // checkpoint. No answer has archived reports.
 //
-// The Summarizer reads the rows in the order in which they became visible. It adds each row once to the summary of its trial, and
-// compares it with the thresholds of webhooks. A summary whose rows have changed is stale: the Summarizer rebuilds it. Lists of trials
+// The Summarizer reads the rows in the order in which they became visible. It adds each row once to the summary of its trial, and, behind
+// a cursor of its own, compares it with the thresholds of webhooks. A summary whose rows have changed is stale: the Summarizer rebuilds it. Lists of trials
 // read the summaries and the rows that are not yet in them. Curves are read from the rows, and reduced to the points that a screen shows.
 // The Feed sends new rows to the live pages; the streams for charts look for what is new every period.
 //
@@ -25,9 +25,10 @@
 //	rows_merge.go        reports whose key exists
 //	rows_archive.go      reports that no longer count after a restart
 //	rows_stored.go       how much the reports of one trial may take
-//	summarizer.go        the loop that updates summaries, and how far it has come
+//	summarizer.go        the loops that update summaries and compare thresholds, and how far they have come
 //	rows_pending.go      the rows that are not yet in the summaries
-//	rows_fold.go         summaries that get further rows, or are rebuilt
+//	rows_fold.go         summaries that get further rows
+//	rows_rebuild.go      stale summaries, which are rebuilt
 //	thresholds.go        which reports exceed the thresholds of webhooks
 //	rows_summaries.go    summaries with the rows that they lack
 //	rows_read.go         reports, page by page

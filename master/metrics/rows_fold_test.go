@@ -171,7 +171,7 @@ func TestRebuildInSteps(t *testing.T) {
 		if more, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil || !more || stale() != 1 || count(small) != 10 {
 			t.Fatalf("%s: the first step: more %t, %d stale, %v", interrupt, more, stale(), err)
 		}
-		if n := count(large); n < 1000 || n > metrics.RebuildRows/metrics.RebuildShare {
+		if n := count(large); n < 1000 || n > metrics.RebuildRows {
 			t.Errorf("%s: the first step has %d reports", interrupt, n)
 		}
 		want := 30_000

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/summary"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 )
 
@@ -138,10 +139,7 @@ func validations(batch []*database.Queued[*Report], gains []gained, facts map[in
 		if err := json.Unmarshal(q.Item.Metrics, &values); err != nil {
 			return nil, err
 		}
-		v := search.Validation{Run: q.Item.RunID}
-		if q.Item.Steps != nil {
-			v.Steps = *q.Item.Steps
-		}
+		v := search.Validation{Run: q.Item.RunID, Steps: optional.Value(q.Item.Steps)}
 		var err error
 		if v.Metric, v.Unfit, err = summary.FiniteIn(values[*f.Metric]); err == nil && f.TimeMetric != nil && gains[i].time {
 			v.Time, _, err = summary.FiniteIn(values[*f.TimeMetric])

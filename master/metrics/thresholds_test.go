@@ -1,10 +1,15 @@
 package metrics_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
@@ -45,6 +50,126 @@ func TestThresholds(t *testing.T) {
 	}
 	if e := got[1]; e.Metric.Value != -1.5 || *e.Experiment.TrialID != second || *e.Condition.Below != -1 {
 		t.Errorf("%+v of %+v", e, e.Metric)
+	}
+}
+
+// manyThresholds are as many triggers as a workspace may have.
+func manyThresholds() (triggers []string) {
+	for i := range 20 {
+		triggers = append(triggers, fmt.Sprintf(`METRIC_THRESHOLD_EXCEEDED {"metric": "loss", "group": "training", "above": %d}`, i/10))
+	}
+	return triggers
+}
+
+// trials inserts many trials of an experiment, with one report of each at every step.
+func (w *world) trials(exp, n, steps int) {
+	w.T.Helper()
+	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots)
+		SELECT e.id || '.' || i, 'TRIAL', e.job_id, e.owner_id, 1, e.id, 'trial', 'default', 1 FROM experiments e, generate_series(1, $2::int) i WHERE e.id = $1`, exp, n)
+	w.Exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, run_id) SELECT $1::int, i, $1::int || '.' || i, '{}', 7, 1 FROM generate_series(1, $2::int) i`, exp, n)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
+		SELECT id, 1, 'training', s, s, now(), jsonb_build_object('loss', s) FROM trials, generate_series(1, $2::int) s WHERE experiment_id = $1 ORDER BY s, id`, exp, steps)
+}
+
+// Reports that exceed very many thresholds are compared in several transactions, for which no summary waits. Each event is stored once,
+// and those of a trial in the order of its reports.
+func TestManyThresholds(t *testing.T) {
+	w := newWorld(t)
+	hook := w.hook("a", 1, event.Workspace, manyThresholds()...)
+	exp := w.Experiment(rowtest.LossSearcher)
+	w.hook("another", w.Int(`INSERT INTO workspaces (name, owner_id) SELECT 'other', id FROM users WHERE username = 'admin' RETURNING id`), event.Workspace, manyThresholds()...)
+	w.hook("not named", 0, event.Specific, manyThresholds()...)
+	const n = 150
+	w.trials(exp, n, 2)
+	m := w.writer()
+	bob := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	if err := m.Report(t.Context(), metrics.Report{TrialID: bob, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"loss": 0.5}`)}); err != nil {
+		t.Fatal(err)
+	}
+	events := func() int { return w.Int(`SELECT count(*) FROM webhook_outbox`) }
+	for w.count(bob) == 0 { // older transactions on the server may hold the reports back
+		before := events()
+		if _, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil {
+			t.Fatal(err)
+		}
+		if n := events() - before; n > metrics.MaxHits+20 {
+			t.Errorf("one transaction made %d events", n)
+		}
+	}
+	if made := events(); made >= 20*n {
+		t.Errorf("the summaries waited for %d events", made)
+	}
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE summary #>> '{avg_metrics,loss,count}' IS NOT NULL`); n != 151 {
+		t.Errorf("%d trials have summaries, want all", n)
+	}
+	w.summarize()
+	if got := w.Text(`SELECT concat_ws(' ', count(*), count(DISTINCT (event #>> '{experiment,trial_id}', event->'condition', webhook_id)), min(webhook_id), max(webhook_id)) FROM webhook_outbox
+		WHERE event #>> '{experiment,trial_id}' <> $1::int::text`, bob); got != fmt.Sprintf("%d %d %d %[3]d", 20*n, 2*n, hook) {
+		t.Errorf("events: %s", got)
+	}
+	if n := w.Int(`SELECT count(*) FROM (SELECT (event #>> '{metric,steps_completed}')::int < lag((event #>> '{metric,steps_completed}')::int)
+		OVER (PARTITION BY event #>> '{experiment,trial_id}' ORDER BY id) AS back FROM webhook_outbox) o WHERE back`); n > 0 {
+		t.Errorf("%d events come before one of an earlier report of their trial", n)
+	}
+}
+
+// Events beyond those for which an owner's webhooks have room are not stored; a later report is compared again.
+func TestThresholdsWithoutRoom(t *testing.T) {
+	w := newWorld(t)
+	w.hook("a", 1, event.Workspace, manyThresholds()...)
+	exp := w.Experiment(rowtest.LossSearcher)
+	trial := w.Trial(exp, 0, 1)
+	m := w.writer()
+	report := func(s int) {
+		t.Helper()
+		if err := m.Report(t.Context(), metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(s), Metrics: raw(`{"loss": 5}`)}); err != nil {
+			t.Fatal(err)
+		}
+		w.summarize()
+	}
+	w.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 20000)`)
+	report(1)
+	if n := w.Int(`SELECT count(*) FROM webhook_outbox`); n != 20_000 {
+		t.Errorf("%d events wait", n)
+	}
+	w.Exec(`DELETE FROM webhook_outbox WHERE id % 2 = 0`)
+	report(2)
+	if n := w.Int(`SELECT count(*) FROM webhook_outbox WHERE event #>> '{metric,steps_completed}' = '2'`); n != 20 {
+		t.Errorf("%d events of the second report, want 20", n)
+	}
+}
+
+// A trial whose events cannot be stored is set aside: others get theirs.
+func TestThresholdsOfOneTrialFail(t *testing.T) {
+	w := newWorld(t)
+	w.hook("a", 1, event.Workspace, manyThresholds()...)
+	exp := w.Experiment(rowtest.LossSearcher)
+	w.trials(exp, 20, 2)
+	bad := w.Int(`SELECT id FROM trials WHERE number = 10`)
+	w.Exec(`CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no event'; END $$`)
+	w.Exec(`CREATE TRIGGER reject BEFORE INSERT ON webhook_fired FOR EACH ROW WHEN (NEW.task_id = '` + w.TaskOf(bad) + `') EXECUTE FUNCTION reject()`)
+	log := &bytes.Buffer{}
+	waitFor(t, func() bool {
+		metrics.CompareThresholds(t.Context(), w.DB.DB, slog.New(slog.NewTextHandler(log, nil)))
+		return w.Int(`SELECT count(*) FROM webhook_outbox`) > 0
+	})
+	if n := w.Int(`SELECT count(*) FROM webhook_outbox`); n != 19*20 {
+		t.Errorf("%d events, want those of 19 trials", n)
+	}
+	if text := log.String(); strings.Count(text, "thresholds") != 1 || !strings.Contains(text, fmt.Sprintf("trial_id=%d", bad)) {
+		t.Errorf("the log: %s", text)
+	}
+}
+
+// The log has a database that does not answer in time once a minute, if that repeats, and other errors always.
+func TestFailuresAreLogged(t *testing.T) {
+	const s = time.Second
+	late, other := fault.New(fault.Unavailable, "late"), fault.New(fault.Internal, "other")
+	if got := fmt.Sprint(metrics.Logged(late, s, 18*s, 18*s, 18*s, 18*s, 18*s, 18*s)); got != "[false false true false false false true]" {
+		t.Errorf("late: %s", got)
+	}
+	if got := fmt.Sprint(metrics.Logged(other, s, s)); got != "[true true]" {
+		t.Errorf("other: %s", got)
 	}
 }
 

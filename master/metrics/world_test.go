@@ -33,14 +33,15 @@ func writerOf(db *store.DB, bus *database.Bus) *metrics.Writer {
 func (w *world) summarize() {
 	w.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if _, err := metrics.Summarize(context.Background(), w.DB.DB); err != nil {
+		more, err := metrics.Summarize(context.Background(), w.DB.DB)
+		if err != nil {
 			w.T.Fatal(err)
 		}
 		done, err := metrics.CaughtUp(context.Background(), w.DB.DB)
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		if done {
+		if done && !more {
 			return
 		}
 		_ = sleep.For(context.Background(), 2*time.Millisecond)

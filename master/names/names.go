@@ -1,5 +1,5 @@
 // Package names decides which names, labels and descriptions the master stores. The checks of
-// configurations (expconf) and of requests (api) use it, so that what may be set when a thing is
+// configurations (expconf) and of requests (api, accounts) use it, so that what may be set when a thing is
 // made may also be set later.
 //
 // The bounds are above what a person types and far above what Determined's clients show. They follow

@@ -9,3 +9,11 @@ func Value[T any](p *T) (v T) {
 	}
 	return v
 }
+
+// Length is the length of the texts that are given.
+func Length(texts ...*string) (n int) {
+	for _, text := range texts {
+		n += len(Value(text))
+	}
+	return n
+}

@@ -80,3 +80,8 @@ func (m *meters) write(w io.Writer) {
 		return true
 	})
 }
+
+// Gauge writes a line of /metrics. The labels are in braces; "" for none.
+func Gauge(w io.Writer, name, labels string, v float64) {
+	fmt.Fprintf(w, "%s%s %g\n", name, labels, v)
+}

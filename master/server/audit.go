@@ -1,6 +1,10 @@
 package server
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/audit"
+)
 
 // AuditConfig has the settings of the audit trail.
 type AuditConfig struct {
@@ -19,6 +23,6 @@ func (c AuditConfig) check(k *checker) {
 // keepAudit deletes old entries of the audit trail until ctx ends.
 func (m *master) keepAudit(ctx context.Context) {
 	if m.cfg.Audit.KeepDays > 0 {
-		m.db.KeepAudit(ctx, m.cfg.Audit.KeepDays, m.log)
+		audit.Keep(ctx, m.db.DB, m.cfg.Audit.KeepDays, m.log)
 	}
 }

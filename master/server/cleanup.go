@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/api"
 )
 
 // cleanupInterval is the time between two removals of unused rows.
@@ -30,7 +29,7 @@ func (m *master) cleanUp(ctx context.Context) {
 			m.log.Info("unused code was removed", "contexts", n)
 		}
 		m.dropVariables(ctx)
-		if _, err := accounts.DropLoginTries(ctx, m.db.DB, api.LoginWindow); err != nil && ctx.Err() == nil {
+		if _, err := accounts.DropLoginTries(ctx, m.db.DB, accounts.LoginWindow); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove old counts of wrong passwords", "error", err)
 		}
 		if _, err := m.db.DropPasses(ctx); err != nil && ctx.Err() == nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -67,7 +68,7 @@ func TestHowLongTheAuditTrailIsKept(t *testing.T) {
 		m, db := opened(t, fmt.Sprintf("audit: {keep_days: %d}", days))
 		m.db, m.log = db, slog.New(slog.DiscardHandler)
 		for _, old := range []int{9, 11, 13} {
-			id, err := db.BeginAudit(t.Context(), store.AuditEntry{Username: "ada", Method: "POST"})
+			id, err := audit.Begin(t.Context(), db.DB, audit.Entry{Username: "ada", Method: "POST"})
 			if err == nil {
 				_, err = db.Exec(t.Context(), `UPDATE audit SET at = now() - make_interval(days => $2) WHERE id = $1`, id, old)
 			}
@@ -84,7 +85,7 @@ func TestHowLongTheAuditTrailIsKept(t *testing.T) {
 			chores.Go(func() { chore(ctx) })
 		}
 		kept := func() int {
-			list, err := db.Audit(t.Context(), store.AuditFilter{}, 10)
+			list, err := audit.Entries(t.Context(), db.DB, audit.Filter{}, 10)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -70,8 +69,8 @@ func checkInitialPassword(k *checker, p string) {
 		k.fail("initial_password", "begins or ends with a space or a line break; remove it")
 	case len(p) < minPassword:
 		k.fail("initial_password", "must have at least %d characters", minPassword)
-	case len(p) > api.MaxPassword:
-		k.fail("initial_password", "has %d bytes; at most %d are allowed", len(p), api.MaxPassword)
+	case len(p) > accounts.MaxPassword:
+		k.fail("initial_password", "has %d bytes; at most %d are allowed", len(p), accounts.MaxPassword)
 	}
 }
 
@@ -199,7 +198,7 @@ func (m *master) initialPassword(ctx context.Context) error {
 		}
 		return nil
 	}
-	done, err := accounts.SetFirstPassword(ctx, m.db.DB, api.StoredPassword(m.cfg.InitialPassword))
+	done, err := accounts.SetFirstPassword(ctx, m.db.DB, accounts.StoredPassword(m.cfg.InitialPassword))
 	if done {
 		m.log.Info("the user admin now has the initial password; change it with det user change-password")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/fault"
@@ -96,10 +97,10 @@ func TestKeysReachTheirParts(t *testing.T) {
 			return r.api.JobSignIn.Jobs
 		}, "[{ci build robot}]"},
 		{"scim.auth.token_file", "scim: {enabled: true, auth: {token_file: FILE}}", func(r reached) any {
-			return r.api.SCIM != nil && r.api.SCIM.Tokens[0] == api.HashSCIMSecret("of the file, long")
+			return r.api.SCIM != nil && r.api.SCIM.Tokens[0] == scim.HashSecret("of the file, long")
 		}, "true"},
 		{"scim.auth.password_file", "scim: {enabled: true, auth: {type: basic, username: idp, password_file: FILE}}", func(r reached) any {
-			return r.api.SCIM != nil && r.api.SCIM.Logins[0] == api.HashSCIMSecret("idp:of the file, long")
+			return r.api.SCIM != nil && r.api.SCIM.Logins[0] == scim.HashSecret("idp:of the file, long")
 		}, "true"},
 		{"hosts", "hosts: [m.example]", func(r reached) any { return strings.Contains(fmt.Sprint(r.api.Hosts), "m.example") }, "true"},
 		{"trusted_proxies", "trusted_proxies: [10.0.0.0/8]", func(r reached) any { return r.api.TrustedProxies }, "[10.0.0.0/8]"},

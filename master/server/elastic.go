@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/api"
-	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -101,20 +99,4 @@ func (p *PoolConfig) classes() []pool.Class {
 		list = append(list, pool.Class(c))
 	}
 	return list
-}
-
-// demandOf adapts the loop's figures to the API's.
-func demandOf(loop *control.Loop) func() []api.PoolDemand {
-	return func() []api.PoolDemand {
-		var all []api.PoolDemand
-		for _, d := range loop.Demand() {
-			to := api.PoolDemand{Pool: d.Pool, Wanted: d.Wanted(), Held: d.Held, Idle: d.Idle, Pending: d.Pending}
-			for _, c := range d.Classes {
-				to.Classes = append(to.Classes, api.ClassDemand{Class: c.Class, Slots: c.Slots, Model: c.Model, Working: c.Working, Idle: c.Idle,
-					Removable: c.Removable, Short: c.Short, Wanted: c.Wanted(), Clears: c.Clears})
-			}
-			all = append(all, to)
-		}
-		return all
-	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/accounts"
 )
 
 // JobSignInConfig is a job of Nomad that may sign in.
@@ -48,17 +48,17 @@ func (c *Config) checkJobSignIn(k *checker) {
 }
 
 // jobSignIn lets jobs sign in; nil if none may.
-func (m *master) jobSignIn() *api.JobSignIn {
+func (m *master) jobSignIn() *accounts.JobSignIn {
 	if len(m.cfg.JobSignIn) == 0 {
 		return nil
 	}
 	audience := jobAudience(m.cfg.ClusterName)
-	s := &api.JobSignIn{Verify: func(ctx context.Context, jwt string) (api.SignedJob, error) {
+	s := &accounts.JobSignIn{Verify: func(ctx context.Context, jwt string) (accounts.SignedJob, error) {
 		j, err := m.nomad.VerifyJob(ctx, jwt, audience)
-		return api.SignedJob(j), err
+		return accounts.SignedJob(j), err
 	}}
 	for _, j := range m.cfg.JobSignIn {
-		s.Jobs = append(s.Jobs, api.JobUser(j))
+		s.Jobs = append(s.Jobs, accounts.JobUser(j))
 	}
 	return s
 }

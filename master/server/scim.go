@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/accounts/scim"
 )
 
 // SCIMConfig lets an identity provider manage users and groups.
@@ -78,22 +78,22 @@ func (c *Config) checkSCIM(k *checker) {
 }
 
 // scimSecrets are the secrets of SCIM clients; nil if SCIM is off.
-func (c *Config) scimSecrets() (*api.SCIMSecrets, error) {
+func (c *Config) scimSecrets() (*scim.Secrets, error) {
 	if !c.SCIM.Enabled {
 		return nil, nil
 	}
 	s := c.SCIM.Auth
-	secrets := &api.SCIMSecrets{}
+	secrets := &scim.Secrets{}
 	if s.Type == scimBasic {
 		list, err := secretLines("scim.auth.password_file", s.Password, s.PasswordFile)
 		for _, password := range list {
-			secrets.Logins = append(secrets.Logins, api.HashSCIMSecret(s.Username+":"+password))
+			secrets.Logins = append(secrets.Logins, scim.HashSecret(s.Username+":"+password))
 		}
 		return secrets, err
 	}
 	list, err := secretLines("scim.auth.token_file", s.Token, s.TokenFile)
 	for _, token := range list {
-		secrets.Tokens = append(secrets.Tokens, api.HashSCIMSecret(token))
+		secrets.Tokens = append(secrets.Tokens, scim.HashSecret(token))
 	}
 	return secrets, err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/sleep"
@@ -172,7 +173,7 @@ func (m *master) readPools(ctx context.Context) (pool.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := m.cfg.poolJobs(ctx, nomad, m.db, m.log.Warn)
+	jobs, err := m.cfg.poolJobs(ctx, nomad, nodes.PoolJobs{DB: m.db.DB}, m.log.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +220,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handl
 		return err
 	}
 	defer closeLoop()
-	served.Loop, served.Demand = loop.Stats, demandOf(loop)
+	served.Loop, served.Demand = loop.Stats, loop.Demand
 	events, err := m.newSender()
 	if err != nil {
 		return err

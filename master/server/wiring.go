@@ -15,7 +15,8 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/webui"
@@ -147,21 +148,21 @@ func (c *Config) capabilities() expconf.Capabilities {
 }
 
 // inventory is what a node offers to a pool, for users who look at the cluster.
-func (m *master) inventory(name string, row store.NodeRow) *api.NodeSlots {
+func (m *master) inventory(name string, row nodes.Row) *sched.Node {
 	p := m.pools.Named(name)
 	if p == nil {
 		return nil
 	}
 	n, err := control.Offer(p, row, cluster.Use{})
-	if err != nil || n == nil {
+	if err != nil {
 		return nil
 	}
-	return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
+	return n
 }
 
 // measure is what the devices of a node measure now.
 func (m *master) measure(ctx context.Context, node string) ([]v1.DeviceMeasurement, error) {
-	name, err := m.db.RegionOfNode(ctx, node)
+	name, err := nodes.RegionOf(ctx, m.db.DB, node)
 	if err != nil {
 		return nil, err
 	}

@@ -157,6 +157,18 @@ func (p *Providers) List() []Config {
 	return out
 }
 
+// NameOf returns the name of the provider with an issuer, or the issuer itself if the configuration does not have this provider any more.
+func (p *Providers) NameOf(issuer string) string {
+	if p != nil && issuer != "" {
+		for _, one := range p.list {
+			if one.Issuer == issuer {
+				return one.Name
+			}
+		}
+	}
+	return issuer
+}
+
 // named finds a provider; "" is the first one.
 func (p *Providers) named(name string) (*provider, error) {
 	for _, one := range p.list {

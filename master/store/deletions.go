@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/models"
 )
 
 // Deletions of workspaces and projects with everything in them. A request marks the row;
@@ -30,7 +31,7 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error
 		if err := tx.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in and cannot be deleted", id), `UPDATE workspaces`+beginDeletion+` AND id = $1`, id); err != nil {
 			return err
 		}
-		if err := tx.hasModels(ctx, id); err != nil { // after the UPDATE, from which on no model comes into it
+		if err := models.NoneIn(ctx, tx.DB, id); err != nil { // after the UPDATE, from which on no model comes into it
 			return err
 		}
 		projects, err := database.Scalars[int](ctx, tx.DB, `UPDATE projects`+beginDeletion+` AND workspace_id = $1 RETURNING id`, id)

@@ -274,15 +274,9 @@ func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool, c
 	return labels, err
 }
 
-// mostUsed is SQL for the labels l of these tables, the most used first, as many as fit into @bytes.
-func mostUsed(from string) string {
-	return `SELECT l FROM (SELECT l, used, sum(octet_length(l) + 8) OVER (ORDER BY used DESC, l) AS bytes
-		FROM (SELECT l, count(*) AS used FROM ` + from + ` GROUP BY l) AS counted) AS listed WHERE bytes <= @bytes ORDER BY used DESC, l`
-}
-
 // ExperimentLabels lists the labels in use, the most used first.
 func (db *DB) ExperimentLabels(ctx context.Context, in auth.Scope, project int) ([]string, error) {
-	return database.Scalars[string](ctx, db.DB, mostUsed(`experiments e, unnest(e.labels) AS l
+	return database.Scalars[string](ctx, db.DB, database.MostUsed(`experiments e, unnest(e.labels) AS l
 		WHERE (@project = 0 OR e.project_id = @project)
 		AND (@scope::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope)))`),
 		database.Args{"project": project, "scope": in.Only(), "bytes": database.MaxPageBytes})

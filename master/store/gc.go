@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -155,7 +156,7 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 		for i, k := range s.Checkpoints {
 			ids[i] = k.UUID
 		}
-		if s.Registered, err = tx.Registered(ctx, ids); err != nil {
+		if s.Registered, err = models.Registered(ctx, tx.DB, ids); err != nil {
 			return err
 		}
 		if s.Used, err = tx.usedElsewhere(ctx, ids); err != nil {
@@ -381,7 +382,7 @@ func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
 	if err != nil {
 		return nil, err
 	}
-	registered, err := db.Registered(ctx, ids)
+	registered, err := models.Registered(ctx, db.DB, ids)
 	if err != nil {
 		return nil, err
 	}

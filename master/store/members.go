@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -37,9 +38,9 @@ type Claim struct {
 type Claimed struct {
 	task.Row
 	task.Claimed
-	NodeID  string   `db:"node_id"`
-	Devices []string `db:"devices"` // ids of its slots' devices
-	Node    *NodeRow `db:"-"`       // node of a member with devices; nil if the node no longer exists
+	NodeID  string     `db:"node_id"`
+	Devices []string   `db:"devices"` // ids of its slots' devices
+	Node    *nodes.Row `db:"-"`       // node of a member with devices; nil if the node no longer exists
 	// ActsForOwner means that the program may act in its owner's name.
 	ActsForOwner bool `db:"-"`
 }
@@ -208,7 +209,7 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) (session bool, err 
 func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 	out, err := db.claimedRow(ctx, c)
 	if err == nil && len(out.Devices) > 0 {
-		out.Node, err = db.node(ctx, out.NodeID)
+		out.Node, err = nodes.Get(ctx, db.DB, out.NodeID)
 	}
 	if err != nil {
 		return out, err

@@ -49,7 +49,7 @@ func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check Move
 func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		id := p.ID
-		if err := tx.lockWorkspace(ctx, workspace); err != nil {
+		if err := LockWorkspace(ctx, tx.DB, workspace); err != nil {
 			return err
 		}
 		if _, err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE"); err != nil {

@@ -110,7 +110,7 @@ func NoWorkspace(name string) error {
 func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {
-		if err := tx.lockWorkspace(ctx, p.WorkspaceID); err != nil {
+		if err := LockWorkspace(ctx, tx.DB, p.WorkspaceID); err != nil {
 			return err
 		}
 		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO projects (workspace_id, name, key, description, owner_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,

@@ -143,18 +143,14 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			return sum, err
 		},
 		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
-		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
 		"LivePorts": func(in auth.Scope) (int, error) {
 			w.exec(`UPDATE experiments SET config = jsonb_set(config, '{environment}', '{"proxy_ports": [{"proxy_port": 8080}]}')`)
 			w.exec(`UPDATE members SET claimed_at = now()`)
 			list, err := w.db.LivePorts(ctx, in)
 			return len(list), err
 		},
-		"Jobs":        func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
-		"Models":      func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
-		"CountModels": func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
-		"ModelLabels": func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
-		"TrialsWith":  func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
+		"Jobs":       func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
+		"TrialsWith": func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
 		"Templates": func(in auth.Scope) (int, error) {
 			return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, database.MaxPage))
 		},

@@ -248,31 +248,6 @@ func (db *DB) LiveAttempts(ctx context.Context, in auth.Scope) ([]Attempt, error
 		AND ($1::int[] IS NULL OR k.workspace_id = ANY($1)) ORDER BY a.queued_at, a.id`, in.Only())
 }
 
-// A Holding has the slots that a member of a live attempt holds on a node.
-type Holding struct {
-	AllocationID string   `db:"allocation_id"`
-	TaskID       string   `db:"task_id"`
-	Pool         string   `db:"pool"`
-	Rank         int      `db:"rank"`
-	NodeID       string   `db:"node_id"`
-	NodeName     string   `db:"node_name"`
-	SlotIDs      []int32  `db:"slot_ids"`
-	Devices      []string `db:"devices"`
-	NomadAllocID string   `db:"nomad_alloc_id"`
-	State        string   `db:"state"`
-	Exited       bool     `db:"exited"`
-}
-
-// Holdings lists the holdings of one attempt, or of all ("").
-func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([]Holding, error) {
-	return database.Rows[Holding](ctx, db.DB, `
-		SELECT m.allocation_id, a.task_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, a.state,
-			m.exited_at IS NOT NULL AS exited
-		FROM members m JOIN allocations a ON a.id = m.allocation_id
-		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1)
-			AND ($2::int[] IS NULL OR a.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY($2))) ORDER BY m.allocation_id, m.rank`, allocation, in.Only())
-}
-
 // waitingReason is why attempt a waits: in the queue, or because Nomad has not accepted its
 // job yet.
 const waitingReason = `CASE WHEN a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.submit_error <> ''

@@ -169,7 +169,7 @@ func (db *DB) BestValidation(ctx context.Context, experiment int) (float64, erro
 	const value = `(SELECT %s((body->>'metric')::double precision) FROM search_events
 		WHERE experiment_id = e.id AND kind = 'validated' AND body->>'metric' IS NOT NULL) AS %[1]s`
 	b, err := database.Row[best](ctx, db.DB, fmt.Sprintf("experiment %d", experiment), `
-		SELECT coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller, `+
+		SELECT e.smaller_is_better AS smaller, `+
 		fmt.Sprintf(value, "min")+`, `+fmt.Sprintf(value, "max")+` FROM experiments e WHERE e.id = $1`, experiment)
 	switch {
 	case err != nil:
@@ -190,5 +190,5 @@ func (db *DB) SearchesOf(ctx context.Context, experiments []int) (list []metrics
 
 // SearcherMetric returns searcher.metric of a trial's experiment; "" for none.
 func (db *DB) SearcherMetric(ctx context.Context, trial int) (string, error) {
-	return database.Scalar[string](ctx, db.DB, `SELECT coalesce(e.config->'searcher'->>'metric', '') FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
+	return database.Scalar[string](ctx, db.DB, `SELECT coalesce(e.metric, '') FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
 }

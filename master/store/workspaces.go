@@ -129,6 +129,24 @@ func (db *DB) ArchiveWorkspace(ctx context.Context, id int, archived bool) error
 	return db.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in or being deleted, and cannot be archived or unarchived", id), `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 }
 
+// LockWorkspace keeps a workspace from being archived or deleted until the transaction has
+// stored what comes into it. It rejects an archived workspace.
+func LockWorkspace(ctx context.Context, tx *database.DB, id int) error {
+	w, err := database.Row[struct {
+		Name     string `db:"name"`
+		Archived bool   `db:"archived"`
+	}](ctx, tx, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return fault.New(fault.NotFound, "workspace %d not found", id)
+	case err != nil:
+		return err
+	case w.Archived:
+		return fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	}
+	return nil
+}
+
 // requireOne returns a fault if a statement changed no row; the caller has checked that the
 // row exists.
 func requireOne(n int64, err error, format string, args ...any) error {

@@ -71,8 +71,8 @@ func asked(req *v1.Webhook) Webhook {
 
 // check checks a new webhook and reads its triggers.
 func (d Deps) check(w *Webhook, triggers []v1.Trigger) error {
-	if p := names.Problem(w.Name, names.MaxUnique); p != "" {
-		return fault.New(fault.Invalid, "name: %s", p)
+	if err := names.Check("name", w.Name, names.MaxUnique); err != nil {
+		return err
 	}
 	if err := d.Sender.Check(w.URL); err != nil {
 		return fault.New(fault.Invalid, "url: %w", err)

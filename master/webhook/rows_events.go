@@ -26,11 +26,12 @@ const receives = `(w.workspace_id IS NULL OR w.workspace_id = v.workspace_id) AN
 	AND (w.mode = 'WORKSPACE' OR (v.experiment_id, w.id) IN (SELECT x.experiment_id, unnest(x.hook_ids) FROM v x)
 		OR (v.experiment_id, w.name_md5) IN (SELECT x.experiment_id, unnest(x.hook_names) FROM v x))`
 
-// experimentOf are the facts about experiment e in an event, with project p and workspace s.
+// experimentOf are the facts about experiment e in an event, with project p and workspace s. Events of many experiments are made in the
+// transactions of the leader and of the summarizer, so these facts are in narrow columns.
 const experimentOf = `jsonb_build_object('id', e.id, 'state', e.state, 'name', left(e.name, 1000),
 	'duration', floor(extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at))::int,
 	'resource_pool', e.pool, 'slots_per_trial', e.slots_per_trial, 'workspace', s.name, 'project', p.name,
-	'unnamed', coalesce(e.config->>'workspace', '') = '')`
+	'unnamed', e.unnamed)`
 
 const experimentJoins = `experiments e JOIN projects p ON p.id = e.project_id JOIN workspaces s ON s.id = p.workspace_id`
 
@@ -115,7 +116,26 @@ func Thresholds(ctx context.Context, db *database.DB) ([]Threshold, error) {
 	return database.Rows[Threshold](ctx, db, `SELECT id, condition FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED' ORDER BY id`)
 }
 
-// FireThresholds adds the events of reports that exceed thresholds. A trigger fires once for each trial.
+// TrialThresholds are the thresholds that the reports of a trial may exceed.
+type TrialThresholds struct {
+	Trial    int   `db:"trial"`
+	Triggers []int `db:"triggers"`
+}
+
+// Wanted returns the thresholds that the reports of trials may exceed, by trials: those of the webhooks that receive a trial's events, without
+// those that have fired for it. Trials have none while maxOwnerWaiting events of their workspace's owner wait to be spread: the owner's webhooks
+// have no room for more.
+func Wanted(ctx context.Context, db *database.DB, trials []int) (map[int]TrialThresholds, error) {
+	list, err := database.Rows[TrialThresholds](ctx, db, `
+		WITH v AS MATERIALIZED (SELECT e.id AS experiment_id, p.workspace_id, s.owner_id, `+hooksOf+` FROM `+experimentJoins+` WHERE e.id IN (SELECT experiment_id FROM trials WHERE id = ANY($1))),
+		filled AS MATERIALIZED (SELECT f.owner_id FROM (SELECT DISTINCT owner_id FROM v) f WHERE $2 <= (SELECT count(*) FROM (SELECT FROM workspaces s JOIN webhook_outbox o ON o.workspace_id = s.id WHERE s.owner_id = f.owner_id LIMIT $2) o)),
+		m AS MATERIALIZED (SELECT v.experiment_id, t.id AS trigger FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id JOIN v ON `+receives+` WHERE t.type = 'METRIC_THRESHOLD_EXCEEDED' AND v.owner_id NOT IN (SELECT owner_id FROM filled))
+		SELECT r.id AS trial, array_agg(m.trigger ORDER BY m.trigger) AS triggers FROM trials r JOIN m ON m.experiment_id = r.experiment_id
+		WHERE r.id = ANY($1) AND NOT EXISTS (SELECT FROM webhook_fired f WHERE f.trigger_id = m.trigger AND f.task_id = r.task_id) GROUP BY r.id`, trials, maxOwnerWaiting)
+	return database.Keyed(list, func(t TrialThresholds) int { return t.Trial }), err
+}
+
+// FireThresholds adds the events of reports that exceed thresholds that are wanted, in their order. A trigger fires once for each trial.
 func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) error {
 	n := len(hits)
 	triggers, trials, steps, values := make([]int, n), make([]int, n), make([]int, n), make([]float64, n)
@@ -123,16 +143,14 @@ func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) e
 		triggers[i], trials[i], steps[i], values[i] = h.Trigger, h.Trial, h.Steps, h.Value
 	}
 	_, err := db.Exec(ctx, `
-		WITH u AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::float8[]) AS u(trigger, trial, steps, value)),
-		v AS MATERIALIZED (
-			SELECT r.id AS trial, r.task_id, e.id AS experiment_id, p.workspace_id, `+hooksOf+`, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment
+		WITH u AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::float8[]) WITH ORDINALITY AS u(trigger, trial, steps, value, place)),
+		v AS MATERIALIZED (SELECT r.id AS trial, r.task_id, p.workspace_id, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment
 			FROM `+experimentJoins+` JOIN trials r ON r.experiment_id = e.id WHERE r.id IN (SELECT trial FROM u)),
-		m AS (SELECT w.id AS webhook, t.id AS trigger, v.task_id, v.workspace_id AS workspace, gen_random_uuid() AS event_id,
+		m AS (SELECT u.place, w.id AS webhook, t.id AS trigger, v.task_id, v.workspace_id AS workspace, gen_random_uuid() AS event_id,
 				jsonb_build_object('event_type', 'METRIC_THRESHOLD_EXCEEDED', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
 					'experiment', v.experiment, 'metric', jsonb_build_object('name', t.condition->'metric', 'group', t.condition->'group', 'value', u.value, 'steps_completed', u.steps)) AS event
-			FROM u JOIN v ON v.trial = u.trial JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id JOIN tasks k ON k.id = v.task_id
-			WHERE `+receives+` FOR KEY SHARE OF w, t, k SKIP LOCKED),
+			FROM u JOIN v ON v.trial = u.trial JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id JOIN tasks k ON k.id = v.task_id FOR KEY SHARE OF w, t, k SKIP LOCKED),
 		fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, task_id FROM m ORDER BY trigger, task_id ON CONFLICT DO NOTHING RETURNING trigger_id, task_id)
-		`+PutEvents+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id`, triggers, trials, steps, values)
+		`+PutEvents+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id ORDER BY m.place`, triggers, trials, steps, values)
 	return err
 }

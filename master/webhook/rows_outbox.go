@@ -8,7 +8,7 @@ import (
 )
 
 // Whatever fires an event adds one row to webhook_outbox, and nothing that grows with the number of webhooks: state changes fire in the
-// transactions of the leader, and thresholds in those that store the reports of all trials. The sender of the leader spreads the events: it
+// transactions of the leader, and thresholds in those that compare the reports of all trials. The sender of the leader spreads the events: it
 // adds a delivery for each webhook that receives an event. It is the only one that adds new deliveries, so webhooks.waiting counts them.
 
 const (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
@@ -23,7 +24,7 @@ type Changes struct {
 	Allocations    []AllocationChange
 	Placements     []Placement
 	Events         []store.NewEvent
-	Failures       []store.NodeFailures
+	Failures       []nodes.FailureCount
 }
 
 // Empty reports whether there are no changes.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -167,14 +168,14 @@ type Live struct {
 	Trials      []LiveTrial
 	Tasks       []LiveTask
 	Allocations []LiveAllocation
-	Nodes       []store.NodeRow
+	Nodes       []nodes.Row
 	Events      []store.SearchEvent // after those that Known.Seen names
 	Workspaces  map[int]string      // names, by the projects of Experiments
 	Owners      map[int]string      // names of the owners of Experiments
 	Last        map[int]int64       // experiments that Known.Choose chose → their last event in the database; Events may end before it
 	Later       map[int]bool        // experiments that Known.Choose chose and that this load did not read
 	Matches     []LiveMatch         // matches of log policies with an action
-	Failures    []store.NodeFailures
+	Failures    []nodes.FailureCount
 	Bindings    []store.PoolBinding
 	Quotas      []store.Quota
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
@@ -259,7 +260,7 @@ const liveFailures = `
 	ORDER BY f.experiment_id, f.node_name, f.node_id`
 
 // queueFailures stores a count, unless the experiment has been deleted.
-func queueFailures(b *database.Statements, f store.NodeFailures) {
+func queueFailures(b *database.Statements, f nodes.FailureCount) {
 	b.Queue(`
 		INSERT INTO node_failures (experiment_id, node_id, node_name, failures, avoided)
 		SELECT id, $2, $3, $4, $5 FROM experiments WHERE id = $1

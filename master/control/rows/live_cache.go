@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -35,9 +36,9 @@ type LiveCache struct {
 	experiments cachedRows[int, cachedExperiment]
 	trials      cachedRows[int, LiveTrial]
 	allocations cachedRows[string, cachedAllocation]
-	nodes       cachedRows[string, store.NodeRow]
-	byName      []store.NodeRow // the nodes, by name
-	configBytes int             // of the configurations that one load reads
+	nodes       cachedRows[string, nodes.Row]
+	byName      []nodes.Row // the nodes, by name
+	configBytes int         // of the configurations that one load reads
 }
 
 // NewLiveCache returns an empty cache.
@@ -49,7 +50,7 @@ func NewLiveCache(db *database.DB) *LiveCache {
 
 func (c *LiveCache) forget() {
 	c.experiments, c.trials = cachedRows[int, cachedExperiment]{}, cachedRows[int, LiveTrial]{}
-	c.allocations, c.nodes, c.byName = cachedRows[string, cachedAllocation]{}, cachedRows[string, store.NodeRow]{}, nil
+	c.allocations, c.nodes, c.byName = cachedRows[string, cachedAllocation]{}, cachedRows[string, nodes.Row]{}, nil
 }
 
 // cachedRows are rows by their ids.
@@ -136,7 +137,7 @@ func (c *LiveCache) load(ctx context.Context, tx *database.DB, live *Live, known
 	if live.Matches, err = database.Rows[LiveMatch](ctx, tx, liveMatches); err != nil {
 		return err
 	}
-	if live.Failures, err = database.Rows[store.NodeFailures](ctx, tx, liveFailures); err != nil {
+	if live.Failures, err = database.Rows[nodes.FailureCount](ctx, tx, liveFailures); err != nil {
 		return err
 	}
 	if live.Bindings, err = database.Rows[store.PoolBinding](ctx, tx, store.AllBindings); err != nil {
@@ -187,7 +188,7 @@ type (
 		RowVersion uint32 `db:"row_version"`
 	}
 	nodeRow struct {
-		store.NodeRow
+		nodes.Row
 		RowVersion uint32 `db:"row_version"`
 	}
 )
@@ -408,13 +409,13 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *database.DB, live *Live) 
 		return err
 	}
 	if len(stale) > 0 || listed != len(c.byName) {
-		list, err := database.Rows[nodeRow](ctx, tx, "SELECT xmin AS row_version, "+store.NodeColumns+" FROM nodes WHERE id = ANY($1)", stale)
+		list, err := database.Rows[nodeRow](ctx, tx, "SELECT xmin AS row_version, "+nodes.Columns+" FROM nodes WHERE id = ANY($1)", stale)
 		if err != nil {
 			return err
 		}
 		for _, n := range list {
 			x := c.nodes[n.ID]
-			x.row, x.version = n.NodeRow, uint64(n.RowVersion)
+			x.row, x.version = n.Row, uint64(n.RowVersion)
 		}
 		if err := checkComplete("nodes", len(stale), len(list)); err != nil {
 			return err
@@ -424,7 +425,7 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *database.DB, live *Live) 
 		for _, x := range c.nodes {
 			c.byName = append(c.byName, x.row)
 		}
-		slices.SortFunc(c.byName, func(a, b store.NodeRow) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(c.byName, func(a, b nodes.Row) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	}
 	live.Nodes = slices.Clone(c.byName)
 	return nil

@@ -3,6 +3,7 @@ package rows
 import (
 	"testing"
 
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
 )
@@ -11,10 +12,10 @@ func TestNodeFailures(t *testing.T) {
 	w := newWorld(t)
 	e, other := w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)
 	w.Exec(`UPDATE experiments SET state = 'ACTIVE'`)
-	fails := func(experiment int, id, name string, failures int, avoided bool) store.NodeFailures {
-		return store.NodeFailures{ExperimentID: experiment, NodeID: id, NodeName: name, Failures: failures, Avoided: avoided}
+	fails := func(experiment int, id, name string, failures int, avoided bool) nodes.FailureCount {
+		return nodes.FailureCount{ExperimentID: experiment, NodeID: id, NodeName: name, Failures: failures, Avoided: avoided}
 	}
-	write := func(list ...store.NodeFailures) {
+	write := func(list ...nodes.FailureCount) {
 		t.Helper()
 		if err := w.DB.Tx(t.Context(), func(tx *store.DB) error { return ApplyChanges(t.Context(), tx.DB, &Changes{Failures: list}) }); err != nil {
 			t.Fatal(err)
@@ -27,7 +28,7 @@ func TestNodeFailures(t *testing.T) {
 	if err != nil || len(live.Failures) != 2 || live.Failures[0] != (fails(e, "id1", "n1-renamed", 3, true)) {
 		t.Errorf("the loop sees %+v, %v", live.Failures, err)
 	}
-	if list, err := w.DB.AvoidedNodes(t.Context(), e); err != nil || len(list) != 2 {
+	if list, err := nodes.Avoided(t.Context(), w.DB.DB, e); err != nil || len(list) != 2 {
 		t.Errorf("avoided are %+v, %v", list, err)
 	}
 	w.Exec(`UPDATE experiments SET state = 'CANCELED', ended_at = now() WHERE id = $1`, e)

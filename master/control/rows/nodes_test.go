@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // TestUnchangedNodesAreNotWritten tests that RecordNodes writes no rows of unchanged nodes: it
@@ -13,7 +13,7 @@ import (
 func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	w := newWorld(t)
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	nodes := []store.NodeRow{
+	list := []nodes.Row{
 		{ID: "a", Name: "a", Status: "ready", Eligible: true, Inventory: []byte(`{"cores": 8, "devices": [1, 2]}`)},
 		{ID: "b", Name: "b", Status: "ready", Draining: true, DrainDeadline: &at, Inventory: []byte(`{}`)},
 	}
@@ -30,7 +30,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	}
 	record := func() map[string]string {
 		t.Helper()
-		if err := RecordNodes(t.Context(), w.DB.DB, "", nodes); err != nil {
+		if err := RecordNodes(t.Context(), w.DB.DB, "", list); err != nil {
 			t.Fatal(err)
 		}
 		return versions()
@@ -43,11 +43,11 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 		name string
 		make func()
 	}{
-		{"status", func() { nodes[0].Status = "down" }},
-		{"inventory", func() { nodes[0].Inventory = []byte(`{"cores": 9}`) }},
-		{"deadline", func() { nodes[0].DrainDeadline = &at }},
-		{"no deadline", func() { nodes[0].DrainDeadline = nil }},
-		{"pool", func() { nodes[0].NodePool = "gpu" }},
+		{"status", func() { list[0].Status = "down" }},
+		{"inventory", func() { list[0].Inventory = []byte(`{"cores": 9}`) }},
+		{"deadline", func() { list[0].DrainDeadline = &at }},
+		{"no deadline", func() { list[0].DrainDeadline = nil }},
+		{"pool", func() { list[0].NodePool = "gpu" }},
 	} {
 		before := versions()
 		change.make()
@@ -55,8 +55,8 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 			t.Errorf("%s: %v became %v", change.name, before, after)
 		}
 	}
-	nodes = nodes[:1]
-	if err := RecordNodes(t.Context(), w.DB.DB, "", nodes); err != nil {
+	list = list[:1]
+	if err := RecordNodes(t.Context(), w.DB.DB, "", list); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Int(`SELECT count(*) FROM nodes`); n != 1 {

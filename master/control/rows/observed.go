@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -85,9 +86,9 @@ func RecordGone(ctx context.Context, db *database.DB, ids []string) error {
 // RecordNodes stores the state of the nodes of a region of Nomad. It writes only the rows of nodes that
 // changed, because it runs four times a minute. It leaves the columns that operators set, and deletes the rows of
 // nodes that Nomad no longer has.
-func RecordNodes(ctx context.Context, db *database.DB, region string, nodes []store.NodeRow) error {
-	ids, b := make([]string, len(nodes)), &database.Batch{}
-	for i, n := range nodes {
+func RecordNodes(ctx context.Context, db *database.DB, region string, list []nodes.Row) error {
+	ids, b := make([]string, len(list)), &database.Batch{}
+	for i, n := range list {
 		ids[i] = n.ID
 		b.Queue(`
 			INSERT INTO nodes (id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory, region)

@@ -7,12 +7,12 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/leftover"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/nodes"
 )
 
 // RecordOrphans stores those of these jobs whose attempts have no row, and returns the new
 // ones. jobs are all live jobs of this cluster in a region of Nomad.
-func RecordOrphans(ctx context.Context, db *database.DB, region string, jobs []store.Orphan) ([]store.Orphan, error) {
+func RecordOrphans(ctx context.Context, db *database.DB, region string, jobs []nodes.Orphan) ([]nodes.Orphan, error) {
 	list, err := json.Marshal(jobs)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func RecordOrphans(ctx context.Context, db *database.DB, region string, jobs []s
 			OR o.region = $2 AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset($1) AS j(allocation_id text) WHERE j.allocation_id = o.allocation_id)`, list, region); err != nil {
 		return nil, err
 	}
-	return database.Rows[store.Orphan](ctx, db, `
+	return database.Rows[nodes.Orphan](ctx, db, `
 		INSERT INTO orphans (allocation_id, job_id, submitted_at, region)
 		SELECT DISTINCT ON (j.allocation_id) j.allocation_id, j.job_id, j.submitted_at, $2
 		FROM jsonb_to_recordset($1) AS j(allocation_id text, job_id text, submitted_at timestamptz)
@@ -34,8 +34,8 @@ func RecordOrphans(ctx context.Context, db *database.DB, region string, jobs []s
 
 // OrphansIn lists the orphans of a region of Nomad that were first seen at least `known` ago, the
 // oldest first.
-func OrphansIn(ctx context.Context, db *database.DB, region string, known time.Duration, limit int) ([]store.Orphan, error) {
-	return database.Rows[store.Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+func OrphansIn(ctx context.Context, db *database.DB, region string, known time.Duration, limit int) ([]nodes.Orphan, error) {
+	return database.Rows[nodes.Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
 		WHERE region = $3 AND seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit, region)
 }
 

@@ -24,8 +24,10 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/logs/masterlog"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -133,7 +135,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 		}
 	})
 	m.Until("the master knows its node", func() bool {
-		known, err := m.DB.Nodes(ctx)
+		known, err := nodes.List(ctx, m.DB.DB)
 		return err == nil && len(known) > 0
 	})
 	return m
@@ -173,13 +175,13 @@ func (m *Master) storage() expconf.CheckpointStorage {
 }
 
 // inventory is what nodes offer to users who look at the cluster.
-func inventory(pools pool.Set) func(string, store.NodeRow) *api.NodeSlots {
-	return func(name string, row store.NodeRow) *api.NodeSlots {
+func inventory(pools pool.Set) func(string, nodes.Row) *sched.Node {
+	return func(name string, row nodes.Row) *sched.Node {
 		n, err := control.Offer(pools.Named(name), row, cluster.Use{})
-		if err != nil || n == nil {
+		if err != nil {
 			return nil
 		}
-		return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
+		return n
 	}
 }
 

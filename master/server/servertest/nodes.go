@@ -12,17 +12,17 @@ import (
 // its exit code.
 type Program func(ctx context.Context, a *Attempt) int
 
-// nodes run the jobs of the fake Nomad.
-type nodes struct {
+// fakeNodes run the jobs of the fake Nomad.
+type fakeNodes struct {
 	m        *Master
 	programs sync.WaitGroup
 	stops    map[string]context.CancelFunc // by attempt
 }
 
-func newNodes(m *Master) *nodes { return &nodes{m: m, stops: map[string]context.CancelFunc{}} }
+func newNodes(m *Master) *fakeNodes { return &fakeNodes{m: m, stops: map[string]context.CancelFunc{}} }
 
 // run starts and stops programs until ctx ends.
-func (n *nodes) run(ctx context.Context) {
+func (n *fakeNodes) run(ctx context.Context) {
 	defer n.programs.Wait()
 	view := n.m.Nomad.Cluster(clusterID)
 	for {
@@ -41,7 +41,7 @@ func (n *nodes) run(ctx context.Context) {
 	}
 }
 
-func (n *nodes) follow(ctx context.Context, job cluster.JobFact) {
+func (n *fakeNodes) follow(ctx context.Context, job cluster.JobFact) {
 	stop, there := n.stops[job.AllocationID]
 	if !there {
 		var of context.Context
@@ -55,7 +55,7 @@ func (n *nodes) follow(ctx context.Context, job cluster.JobFact) {
 }
 
 // attempt runs one attempt from the claim to the report of its exit, which follows a stop too.
-func (n *nodes) attempt(ctx, of context.Context, id string) {
+func (n *fakeNodes) attempt(ctx, of context.Context, id string) {
 	a, err := claim(ctx, n.m, id)
 	if fault.Is(err, fault.Conflict) { // the attempt was killed before the claim
 		return

@@ -430,6 +430,12 @@ CREATE FUNCTION hook_names(config jsonb) RETURNS uuid[] LANGUAGE sql IMMUTABLE P
     WHERE jsonb_typeof(v) = 'string'
 $$;
 
+-- The unit of a searcher's length, if the configuration has one: programs may report a metric with this name.
+CREATE FUNCTION length_unit(config jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT jsonb_object_keys(length) FROM (SELECT coalesce(nullif(config #> '{searcher,max_length}', 'null'), config #> '{searcher,length_per_round}') AS length) l
+    WHERE jsonb_typeof(length) = 'object' LIMIT 1
+$$;
+
 CREATE TABLE experiments (
     id              int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id          uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -497,6 +503,8 @@ CREATE TABLE experiments (
     -- Generated: what lists and the loop need of config, which PostgreSQL would otherwise unpack for every row.
     searcher        text GENERATED ALWAYS AS (config #>> '{searcher,name}') STORED,
     metric          text GENERATED ALWAYS AS (config #>> '{searcher,metric}') STORED,
+    -- the metric that measures the time of a search: that which the configuration names, or the unit of a length
+    time_metric     text GENERATED ALWAYS AS (coalesce(config #>> '{searcher,time_metric}', length_unit(config))) STORED,
     smaller_is_better boolean NOT NULL GENERATED ALWAYS AS (coalesce((config #>> '{searcher,smaller_is_better}')::boolean, true)) STORED,
     storage_type    text GENERATED ALWAYS AS (config #>> '{checkpoint_storage,type}') STORED,
     proxy_ports     jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
@@ -509,6 +517,8 @@ CREATE TABLE experiments (
     hooks_excluded  boolean NOT NULL GENERATED ALWAYS AS (coalesce(config #> '{integrations,webhooks,exclude}' = 'true', false)) STORED,
     hook_ids        int[] GENERATED ALWAYS AS (hook_ids(config)) STORED,
     hook_names      uuid[] GENERATED ALWAYS AS (hook_names(config)) STORED,
+    -- the configuration names no workspace: messages do not name it either
+    unnamed         boolean NOT NULL GENERATED ALWAYS AS (coalesce(config ->> 'workspace', '') = '') STORED,
     config_bytes    int NOT NULL GENERATED ALWAYS AS (octet_length(config::text)) STORED,
     -- the bytes of what a list has of an experiment and a user has written, without the labels; pages are limited by it
     text_bytes      int NOT NULL GENERATED ALWAYS AS (
@@ -1014,7 +1024,7 @@ CREATE TRIGGER metrics_follow_trials AFTER DELETE ON trials
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION metrics_follow_trials();
 
 -- The summary of a trial's rows. The one summarizer writes it, behind the rows. Summaries have a bound, and are
--- rebuilt in several transactions.
+-- rebuilt in several transactions, for which the other summaries do not wait.
 CREATE TABLE trial_summaries (
     trial_id       int PRIMARY KEY REFERENCES trials ON DELETE CASCADE,
     summary        jsonb NOT NULL DEFAULT '{}', -- group → name → {count, sum, min, max, mean, last, type}
@@ -1030,7 +1040,8 @@ CREATE TABLE trial_summaries (
     -- Of a stale summary: the rows up to this position are in it again; NULL: none are, because rows changed since.
     rebuilt_xid    xid8,
     rebuilt_id     bigint,
-    tried_at       timestamptz,                    -- of a stale summary: when the summarizer last worked on it; the others come first
+    rebuild_at     timestamptz,                    -- when a stale summary has its next turn at the earliest; NULL: at once
+    version        int NOT NULL DEFAULT 0,         -- changes with everything but bytes: what was rebuilt from an older version is dropped
     -- The size of the trial's reports as PostgreSQL stores them: the summarizer adds that of each row that it passes.
     bytes          bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
@@ -1043,6 +1054,9 @@ CREATE TABLE metrics_cursor (
     id  bigint NOT NULL DEFAULT 0
 );
 INSERT INTO metrics_cursor DEFAULT VALUES;
+-- Up to which transaction and row it has compared reports with the thresholds of webhooks.
+CREATE TABLE threshold_cursor (LIKE metrics_cursor INCLUDING ALL);
+INSERT INTO threshold_cursor DEFAULT VALUES;
 
 -- Logs ------------------------------------------------------------------------------------------------------
 

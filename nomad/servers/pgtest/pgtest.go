@@ -184,8 +184,17 @@ func (s *server) exists(ctx context.Context, name string) (there bool, err error
 	return there, err
 }
 
+// clone copies files, which takes half the time of what PostgreSQL does by default since version 15, the first that knows another way.
 func (s *server) clone(ctx context.Context, template, name string) error {
-	_, err := s.pool.Exec(ctx, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template))
+	var version int
+	if err := s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return err
+	}
+	strategy := ""
+	if version >= 150_000 {
+		strategy = " STRATEGY file_copy"
+	}
+	_, err := s.pool.Exec(ctx, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template)+strategy)
 	return err
 }
 

@@ -1,0 +1,114 @@
+package metrics_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/store/rowtest"
+)
+
+// count is the number of reports in the summary of a trial.
+func (w *world) count(trial int) int {
+	return w.Int(`SELECT coalesce((SELECT (summary #>> '{avg_metrics,loss,count}')::int FROM trial_summaries WHERE trial_id = $1), 0)`, trial)
+}
+
+// The summaries of others do not wait for the rebuild of a summary.
+func TestRebuildsHoldNobodyUp(t *testing.T) {
+	w := newWorld(t)
+	exp := w.Experiment(rowtest.LossSearcher)
+	w.trials(exp, 1, 3)
+	eve, bob := w.Int(`SELECT id FROM trials`), w.Trial(exp, 0, 1)
+	w.summarize()
+	if err := metrics.MarkStale(t.Context(), w.DB.DB, eve); err != nil {
+		t.Fatal(err)
+	}
+	older, err := pgx.Connect(t.Context(), w.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer older.Close(context.Background())
+	for _, sql := range []string{`BEGIN`, `SELECT FROM trial_summaries WHERE stale FOR UPDATE`} { // as a very long step would
+		if _, err := older.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		metrics.NewSummarizer(w.DB.DB, w.Bus, slog.New(slog.DiscardHandler)).Run(ctx)
+	}()
+	defer func() { stop(); <-ended }()
+	w.WaitBlocked(1)
+	// A row lock takes a transaction id, behind which the summarizer waits like for any older transaction.
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, xid) SELECT $1, 1, 'training', 1, 1, now(), '{"loss": 1}', xid FROM metrics_cursor`, bob)
+	waitFor(t, func() bool { return w.count(bob) == 1 })
+	if _, err := older.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool {
+		return w.Int(`SELECT count(*) FROM trial_summaries WHERE stale`) == 0 && w.count(eve) == 3
+	})
+}
+
+// A step of a rebuild counts only for the summary that it has read, and misses no row that others got past meanwhile.
+func TestRebuildsOfChangingSummaries(t *testing.T) {
+	w := newWorld(t)
+	w.trials(w.Experiment(rowtest.LossSearcher), 1, 3)
+	trial := w.Int(`SELECT id FROM trials`)
+	w.summarize()
+	stale := func() {
+		t.Helper()
+		if err := metrics.MarkStale(t.Context(), w.DB.DB, trial); err != nil {
+			t.Fatal(err)
+		}
+		w.Exec(`UPDATE trial_summaries SET summary = '{}', rebuild_at = NULL`)
+		if _, err := metrics.RebuildDue(t.Context(), w.DB.DB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := func(change string) {
+		t.Helper()
+		w.Exec(`CREATE OR REPLACE FUNCTION meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + change + `; RETURN NEW; END $$`)
+		w.Exec(`CREATE OR REPLACE TRIGGER meanwhile BEFORE UPDATE ON trial_summaries FOR EACH ROW WHEN (NEW.rebuild_at < OLD.rebuild_at) EXECUTE FUNCTION meanwhile()`)
+	}
+	before(`NEW.version = NEW.version + 1`) // as MarkStale does
+	stale()
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE stale AND rebuilt_xid IS NULL`); n != 1 || w.count(trial) != 0 {
+		t.Errorf("the step counts for a summary that has changed: %d reports", w.count(trial))
+	}
+	before(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) VALUES (NEW.trial_id, 1, 'training', 9, 9, now(), '{"loss": 1}');
+		UPDATE metrics_cursor SET xid = pg_current_xact_id(), id = (SELECT max(id) FROM metrics)`)
+	stale()
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE stale`); n != 0 || w.count(trial) != 4 {
+		t.Errorf("the rebuilt summary has %d reports, want 4; %d stale", w.count(trial), n)
+	}
+}
+
+// A summary whose rebuild begins anew again and again leaves the others their turns.
+func TestTurnsOfRebuilds(t *testing.T) {
+	w := newWorld(t)
+	w.trials(w.Experiment(rowtest.LossSearcher), 2, 3)
+	trials := rowtest.Scalar[[]int](w.World, `SELECT array_agg(id ORDER BY id) FROM trials`)
+	w.summarize()
+	for _, trial := range trials {
+		if err := metrics.MarkStale(t.Context(), w.DB.DB, trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Exec(`UPDATE trial_summaries SET rebuild_at = now() + interval '1 hour' WHERE trial_id = $1`, trials[0])
+	if more, err := metrics.RebuildDue(t.Context(), w.DB.DB); err != nil || more {
+		t.Fatalf("more %t, %v", more, err)
+	}
+	if got := w.Text(`SELECT string_agg(concat_ws(' ', trial_id = $1, rebuild_at > now() + interval '30 minutes'), ', ') FROM trial_summaries WHERE stale`, trials[0]); got != "t t" {
+		t.Errorf("stale: %s", got)
+	}
+	// The turn of a summary that becomes stale again comes after a pause.
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE NOT stale AND rebuild_at IS NOT NULL`); n != 1 {
+		t.Errorf("%d summaries have a time of their next turn, want that which was rebuilt", n)
+	}
+}

@@ -1,0 +1,97 @@
+// Package models is the room of the model registry: models, and the checkpoints that are registered as their versions.
+//
+// It is a room of its own, beside that of checkpoints, because a registered checkpoint is a reference: a version has the checkpoint's UUID,
+// and uses of a checkpoint only that it exists, who may view it and how it is shown. Garbage collection and the deletion of experiments and
+// workspaces ask this room what is registered, so it is below them. The files, in the order in which one reads them:
+//
+//	models.go         the rules for the names, labels and texts of models and versions
+//	rows.go           the rows of models
+//	rows_versions.go  the rows of versions, and which checkpoints are registered
+//	routes.go         the endpoints, what they use of other rooms, and the objects of paths
+//	change.go         list, create and change models
+//	versions.go       list, register and change versions
+//
+// This room is below the rows of workspaces, experiments and checkpoints (package store), which it does not import: Deps has what the endpoints
+// ask of them. The statement that registers a version locks rows of experiments and checkpoints by their columns. The changes that clients of
+// /stream follow are in package store, with those of projects.
+package models
+
+import (
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/optional"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// checkName refuses names that an address could not hold, or that look like a number; nil is no name, for a change.
+func checkName(given *string) error {
+	name := optional.Value(given)
+	switch {
+	case given == nil:
+		return nil
+	case strings.TrimSpace(name) == "":
+		return fault.New(fault.Invalid, "name: model names cannot be blank")
+	case strings.Contains(name, "  "):
+		return fault.New(fault.Invalid, "name: model names cannot have excessive spacing: there are two blanks in a row in %q", fault.Clip(name))
+	case strings.ContainsAny(name, `/\`):
+		return fault.New(fault.Invalid, "name: model names cannot have slashes: found one in %q", fault.Clip(name))
+	case onlyDigits(name):
+		return fault.New(fault.Invalid, "name: model names cannot be only numbers: %q would be read as the number of a model", fault.Clip(name))
+	}
+	return names.Check("name", name, names.MaxUnique)
+}
+
+func onlyDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// checkTexts refuses texts, by the names of their fields, and metadata that are too long.
+func checkTexts(metadata v1.Struct, texts map[string]string) error {
+	for field, text := range texts {
+		if err := names.CheckText(field, text); err != nil {
+			return err
+		}
+	}
+	return names.CheckText("metadata", string(metadata))
+}
+
+// newLabels is checkLabels for a change; nil changes nothing.
+func newLabels(labels *[]string) ([]string, error) {
+	if labels == nil {
+		return nil, nil
+	}
+	return checkLabels(*labels)
+}
+
+// checkLabels drops double labels and keeps their order, as Determined does.
+func checkLabels(labels []string) ([]string, error) {
+	seen, out := map[string]bool{}, []string{}
+	for _, l := range labels {
+		if !seen[l] {
+			out = append(out, l)
+		}
+		seen[l] = true
+	}
+	return out, names.CheckLabels(out)
+}
+
+// checkVersionName refuses a name that no list could show. A version needs no name.
+func checkVersionName(name *string) error {
+	if name == nil || *name == "" {
+		return nil
+	}
+	return names.Check("name", *name, names.MaxText)
+}
+
+// given has the texts that a request gives.
+func given(texts map[string]*string) map[string]string {
+	out := map[string]string{}
+	for field, text := range texts {
+		if text != nil {
+			out[field] = *text
+		}
+	}
+	return out
+}

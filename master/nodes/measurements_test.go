@@ -1,0 +1,40 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/nodes"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func TestMeasurementsOfANode(t *testing.T) {
+	var asked atomic.Int32
+	silent := "bbbbbbbb-2"
+	r := newRig(t, func(d *nodes.Deps) {
+		d.Measure = func(_ context.Context, node string) ([]v1.DeviceMeasurement, error) {
+			asked.Add(1)
+			if node == silent {
+				return nil, fault.New(fault.Unavailable, "the node's Nomad does not answer: %w", errors.New("timeout"))
+			}
+			return []v1.DeviceMeasurement{{UUID: "GPU-1", TemperatureC: new(61), PowerWatts: new(120.5)}}, nil
+		}
+	})
+	r.node("aaaaaaaa-1", "hot", 2)
+	r.node(silent, "silent", 2)
+	me := r.user("determined")
+	for range 3 {
+		got := me.get("/api/v1/detent/agents/hot/measurements").ok().tree()
+		if at(t, got, "devices.0.temperatureC") != 61.0 || at(t, got, "devices.0.powerWatts") != 120.5 || at(t, got, "devices.0.utilization") != nil {
+			t.Fatalf("%v", got)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the node was asked %d times within %s", n, nodes.MeasuredFor)
+	}
+	me.get("/api/v1/detent/agents/silent/measurements").says(503, "does not answer")
+	me.get("/api/v1/detent/agents/none/measurements").says(404)
+}

@@ -1,0 +1,31 @@
+package nodes
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/rest"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// trustNomad ends an alarm that only an operator can end: Nomad was restored from an older
+// state, or lost many jobs at once.
+func (d Deps) trustNomad(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.None, error) {
+	if err := Trust(ctx, d.DB); err != nil {
+		return nil, err
+	}
+	d.Changed()
+	return &v1.None{}, nil
+}
+
+// MaxOrphans is the maximum number of listed orphans: there are rarely any.
+const MaxOrphans = 1000
+
+func (d Deps) orphans(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetOrphansResponse, error) {
+	list, err := Orphans(ctx, d.DB, 0, MaxOrphans)
+	resp := &v1.GetOrphansResponse{}
+	for _, o := range list {
+		resp.Orphans = append(resp.Orphans, v1.Orphan{JobID: o.JobID, AllocationID: o.AllocationID, SubmittedAt: o.SubmittedAt,
+			SeenAt: o.SeenAt, StopAt: o.SeenAt.Add(OrphanGrace)})
+	}
+	return resp, err
+}
