@@ -35,17 +35,17 @@ const totalBudget = 126_670
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   9_690,
-		"master/store": 6_770,
+		"master/api":   8_640,
+		"master/store": 6_290,
 	}
 	filesAbove = map[string]int{
-		"master/api":   91,
-		"master/store": 67,
+		"master/api":   83,
+		"master/store": 59,
 		"master/v1":    94,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      408,
-		"master/store.DB":     312,
+		"master/api.API":      340,
+		"master/store.DB":     273,
 		"nomad/local.Cluster": 124,
 	}
 )

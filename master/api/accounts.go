@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // registerAccounts gives the room of accounts what it uses of others.
@@ -16,9 +17,9 @@ func (a *API) registerAccounts() {
 	accounts.Routes(a.router, accounts.Deps{DB: a.db.DB, Roles: a.db.Roles, Callers: a.auth, Tokens: a.cfg.Tokens, SignIns: signIns, Jobs: a.cfg.JobSignIn,
 		BlankLogin: a.cfg.BlankLogin, Forwarder: a.forwarders.met, ProviderName: a.cfg.SignIn.NameOf,
 		Workspace: func(ctx context.Context, id int) (auth.Object, error) {
-			w, err := a.db.Workspace(ctx, id)
-			return ofWorkspace(w), err
-		}, Workspaces: a.db.WorkspaceIDs, Owned: a.db.OwnedExperiments})
+			w, err := workspaces.Get(ctx, a.db.DB, id)
+			return w.Object(), err
+		}, Workspaces: func(ctx context.Context) ([]int, error) { return workspaces.IDs(ctx, a.db.DB) }, Owned: a.db.OwnedExperiments})
 	providers := login.Deps{DB: a.db.DB, Log: a.log, Roles: a.db.Roles, Callers: a.auth, SignIns: signIns, Providers: a.cfg.SignIn,
 		ClusterName: a.cfg.ClusterName, AskFirst: proxy.AskFirst}
 	login.Routes(a.router, providers)

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerExperiments() {
@@ -41,13 +42,13 @@ func (a *API) registerExperiments() {
 	rest.RawQueryOn(a.router, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
 	rest.ServeOn(a.router, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
 	rest.ServeOn(a.router, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
-	rest.ServeOn(a.router, v1.ActivateExperiments, a.onProjectOrAll(), a.actOnMany(store.Activate))
-	rest.ServeOn(a.router, v1.PauseExperiments, a.onProjectOrAll(), a.actOnMany(store.Pause))
-	rest.ServeOn(a.router, v1.CancelExperiments, a.onProjectOrAll(), a.actOnMany(store.Cancel))
-	rest.ServeOn(a.router, v1.KillExperiments, a.onProjectOrAll(), a.actOnMany(store.Kill))
-	rest.ServeOn(a.router, v1.ArchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Archive))
-	rest.ServeOn(a.router, v1.UnarchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Unarchive))
-	rest.ServeOn(a.router, v1.DeleteExperiments, a.onProjectOrAll(), a.actOnMany(store.Delete))
+	rest.ServeOn(a.router, v1.ActivateExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Activate))
+	rest.ServeOn(a.router, v1.PauseExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Pause))
+	rest.ServeOn(a.router, v1.CancelExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Cancel))
+	rest.ServeOn(a.router, v1.KillExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Kill))
+	rest.ServeOn(a.router, v1.ArchiveExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Archive))
+	rest.ServeOn(a.router, v1.UnarchiveExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Unarchive))
+	rest.ServeOn(a.router, v1.DeleteExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Delete))
 }
 
 // wireExperiment is an experiment as who may see it, without its configuration.

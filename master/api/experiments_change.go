@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 const maxBulk = 10_000 // experiments of one bulk call
@@ -81,12 +82,12 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }
 
-func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, workspaces.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	verb := auth.Change
 	if action == store.Delete {
 		verb = auth.Delete
 	}
-	return func(ctx context.Context, c *rest.Call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
+	return func(ctx context.Context, c *rest.Call, p workspaces.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
 		list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), p.ID, req)
 		if err != nil {
 			return nil, err
@@ -170,7 +171,7 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 	if err != nil {
 		return nil, err
 	}
-	if err := a.allowed(ctx, e.WorkspaceID, store.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
+	if err := a.allowed(ctx, e.WorkspaceID, workspaces.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
 		return nil, err
 	}
 	if err := a.admitChange(ctx, c, e.OwnerID, optional.Length(req.Name, req.Description, req.Notes)); err != nil {

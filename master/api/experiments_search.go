@@ -14,13 +14,14 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerSearch() {
 	rest.Serve(a.router, v1.SearchExperiments, a.searchExperiments)
-	rest.ServeOn(a.router, v1.ListProjectColumns, a.onProjectOrAll(), a.projectColumns)
-	rest.ServeOn(a.router, v1.ListMetadataValues, a.onProjectOrAll(), a.metadataValues)
-	rest.ServeOn(a.router, v1.ListMetricRanges, a.onProjectOrAll(), a.metricRanges)
+	rest.ServeOn(a.router, v1.ListProjectColumns, workspaces.OnProjectOrAll(a.db.DB), a.projectColumns)
+	rest.ServeOn(a.router, v1.ListMetadataValues, workspaces.OnProjectOrAll(a.db.DB), a.metadataValues)
+	rest.ServeOn(a.router, v1.ListMetricRanges, workspaces.OnProjectOrAll(a.db.DB), a.metricRanges)
 }
 
 // asked parses the filter, the query and the order of a request.
@@ -120,7 +121,7 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 	return found, nil
 }
 
-func (a *API) projectColumns(ctx context.Context, c *rest.Call, p store.Project, req *v1.GetProjectColumnsRequest) (*v1.GetProjectColumnsResponse, error) {
+func (a *API) projectColumns(ctx context.Context, c *rest.Call, p workspaces.Project, req *v1.GetProjectColumnsRequest) (*v1.GetProjectColumnsResponse, error) {
 	switch req.TableType {
 	case "TABLE_TYPE_RUN":
 		return a.runColumns(ctx, c.Scope(), p.ID)
@@ -184,7 +185,7 @@ func metricColumns(m metrics.Named) []v1.ProjectColumn {
 	return slices.Clip(out)
 }
 
-func (a *API) metricRanges(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.GetProjectNumericMetricsRangeResponse, error) {
+func (a *API) metricRanges(ctx context.Context, c *rest.Call, p workspaces.Project, _ *v1.None) (*v1.GetProjectNumericMetricsRangeResponse, error) {
 	list, err := a.db.MetricRanges(ctx, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err

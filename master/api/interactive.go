@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // To the cluster, commands, notebooks, shells and TensorBoards are tasks of one attempt; to
@@ -62,8 +63,8 @@ func (a *API) tasksOf(ctx context.Context, c *rest.Call, req *v1.GetCommandsRequ
 // taskWorkspace fails in Determined's words if there is no workspace whose tasks can be listed. One that is being deleted is none: to
 // clients it has gone when the deletion is accepted.
 func (a *API) taskWorkspace(ctx context.Context, c *rest.Call, id int) error {
-	w, err := a.db.Workspace(ctx, id)
-	if fault.Is(err, fault.NotFound) || err == nil && (w.Deleting || !auth.Sees(c.Who(), ofWorkspace(w))) {
+	w, err := workspaces.Get(ctx, a.db.DB, id)
+	if fault.Is(err, fault.NotFound) || err == nil && (w.Deleting || !auth.Sees(c.Who(), w.Object())) {
 		return fault.New(fault.NotFound, "workspace '%d' not found", id)
 	}
 	return err
@@ -121,7 +122,7 @@ func (a *API) prioritize(ctx context.Context, k store.Task, req *v1.PriorityRequ
 	if err := checkShare(&req.Priority, nil); err != nil {
 		return k, err
 	}
-	if err := a.allowed(ctx, k.WorkspaceID, store.WorkloadTasks, launch.Change{Priority: &req.Priority}); err != nil {
+	if err := a.allowed(ctx, k.WorkspaceID, workspaces.WorkloadTasks, launch.Change{Priority: &req.Priority}); err != nil {
 		return k, err
 	}
 	if err := a.db.SetTaskPriority(ctx, k.ID, req.Priority); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerJobs() {
@@ -265,9 +266,9 @@ func (a *API) updateJob(ctx context.Context, c *rest.Call, u v1.QueueControl) er
 // workloadOf is the type of workload of a job, as policies have it.
 func workloadOf(ref store.JobRef) string {
 	if ref.ExperimentID != nil {
-		return store.WorkloadExperiment
+		return workspaces.WorkloadExperiment
 	}
-	return store.WorkloadTasks
+	return workspaces.WorkloadTasks
 }
 
 func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl) error {

@@ -21,5 +21,5 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 			n, err := a.nodes.PoolSlots(ctx, pool)
 			return launch.PoolSlots{Nodes: n.Nodes, PerNode: n.PerNode, Total: n.Slots}, err
 		}}
-	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)
+	return launch.NewExperiments(c, launch.Rows{DB: a.db}, code), launch.NewTasks(c, launch.Rows{DB: a.db}, code)
 }

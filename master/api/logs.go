@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // registerLogs gives the room of logs what it uses of experiments, trials, tasks and their owners, which are here.
@@ -26,8 +27,8 @@ func (a *API) registerLogs() {
 			return logs.Group{ID: e.ID, Is: ofExperiment(e)}, err
 		},
 		Project: func(ctx context.Context, id int) (logs.Group, error) {
-			p, err := a.db.Project(ctx, id)
-			return logs.Group{ID: p.ID, Is: ofProject(p)}, err
+			p, err := workspaces.ProjectByID(ctx, a.db.DB, id)
+			return logs.Group{ID: p.ID, Is: p.Object()}, err
 		}})
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerMoves() {
 	rest.ServeOn(a.router, v1.MoveExperiment, a.onExperiment(), a.moveExperiment)
-	rest.ServeOn(a.router, v1.MoveExperiments, a.onProject(), a.moveExperiments)
-	rest.ServeOn(a.router, v1.MoveProject, a.onProject(), a.moveProject)
+	rest.ServeOn(a.router, v1.MoveExperiments, workspaces.OnProject(a.db.DB), a.moveExperiments)
+	rest.ServeOn(a.router, v1.MoveProject, workspaces.OnProject(a.db.DB), a.moveProject)
 }
 
 func (a *API) moveExperiment(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
@@ -32,11 +33,11 @@ func (a *API) moveExperiment(ctx context.Context, c *rest.Call, e store.Experime
 }
 
 // destination is a project to which the caller can move experiments.
-func (a *API) destination(ctx context.Context, c *rest.Call, id int) (store.Project, error) {
-	p, err := a.db.Project(ctx, id)
+func (a *API) destination(ctx context.Context, c *rest.Call, id int) (workspaces.Project, error) {
+	p, err := workspaces.ProjectByID(ctx, a.db.DB, id)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), ofProject(p)):
-		return store.Project{}, fault.New(fault.NotFound, "destinationProjectId: project %d not found", id)
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), p.Object()):
+		return workspaces.Project{}, fault.New(fault.NotFound, "destinationProjectId: project %d not found", id)
 	case err == nil && (p.Archived || p.WorkspaceArchived):
 		return p, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
 	}
@@ -46,7 +47,7 @@ func (a *API) destination(ctx context.Context, c *rest.Call, id int) (store.Proj
 	return p, err
 }
 
-func (a *API) moveExperiments(ctx context.Context, c *rest.Call, from store.Project, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
+func (a *API) moveExperiments(ctx context.Context, c *rest.Call, from workspaces.Project, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
 	if from.Archived || from.WorkspaceArchived {
 		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", from.Name)
 	}
@@ -82,21 +83,21 @@ func (a *API) moveExperiments(ctx context.Context, c *rest.Call, from store.Proj
 	return resp, nil
 }
 
-func (a *API) moveProject(ctx context.Context, c *rest.Call, p store.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
-	w, err := a.db.Workspace(ctx, req.DestinationWorkspaceID)
+func (a *API) moveProject(ctx context.Context, c *rest.Call, p workspaces.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
+	w, err := workspaces.Get(ctx, a.db.DB, req.DestinationWorkspaceID)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), ofWorkspace(w)):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), w.Object()):
 		return nil, fault.New(fault.NotFound, "destinationWorkspaceId: workspace %d not found", req.DestinationWorkspaceID)
 	case err != nil:
 		return nil, err
 	}
-	if err := fixedWorkspace(w, cannotAdd); err != nil {
+	if err := w.TakesProjects(); err != nil {
 		return nil, err
 	}
 	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err
 	}
-	if err := checkUnarchived(p); err != nil {
+	if err := p.Unarchived(); err != nil {
 		return nil, err
 	}
 	return &v1.Empty{}, a.db.MoveProject(ctx, p, w.ID, launch.MayMove)

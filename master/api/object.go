@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -211,85 +210,6 @@ func onOwnMember() rest.Object[member] {
 		},
 		Refusal: func(c *rest.Call, _ auth.Verb, m member) error {
 			return fault.New(fault.Forbidden, "rank %d may not act for rank %d", c.Who().Rank, m.rank)
-		},
-	}
-}
-
-func ofProject(p store.Project) auth.Object {
-	return auth.Object{Kind: v1.KindProject, Name: called(v1.KindProject, p.ID), OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}
-}
-
-func (a *API) onProject() rest.Object[store.Project] { return rest.On("id", a.db.Project, ofProject) }
-
-func (a *API) onProjectOrAll() rest.Object[store.Project] {
-	return rest.OrAll(a.onProject(), func(p store.Project) int { return p.ID })
-}
-
-func (a *API) onProjectByKey() rest.Object[store.Project] {
-	byKey := func(p store.Project) auth.Object {
-		o := ofProject(p)
-		o.Name = "project " + p.Key
-		return o
-	}
-	return rest.Object[store.Project]{Of: byKey, Load: func(ctx context.Context, c *rest.Call) (store.Project, error) {
-		return a.db.ProjectByKey(ctx, strings.ToUpper(c.Param("key")))
-	}}
-}
-
-func ofWorkspace(w store.Workspace) auth.Object {
-	return auth.Object{Kind: v1.KindWorkspace, Name: called(v1.KindWorkspace, w.ID), OwnerID: w.OwnerID, WorkspaceID: w.ID}
-}
-
-func (a *API) onWorkspace() rest.Object[store.Workspace] {
-	return rest.On("id", a.db.Workspace, ofWorkspace)
-}
-
-func (a *API) onWorkspaceOrAll() rest.Object[store.Workspace] {
-	return rest.OrAll(a.onWorkspace(), func(w store.Workspace) int { return w.ID })
-}
-
-func ofTemplate(t store.Template) auth.Object {
-	return auth.Object{Kind: v1.KindTemplate, Name: fmt.Sprintf("template %q", t.Name), OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}
-}
-
-func (a *API) onTemplate() rest.Object[store.Template] {
-	return rest.Object[store.Template]{
-		Large: true,
-		Load: func(ctx context.Context, c *rest.Call) (store.Template, error) {
-			return a.db.Template(ctx, c.Param("name"))
-		},
-		Of: ofTemplate,
-		Refusal: func(_ *rest.Call, _ auth.Verb, t store.Template) error {
-			return fault.New(fault.Forbidden, "template %q belongs to another user: only its owner and admins may change it, because it changes what other users run", t.Name)
-		},
-	}
-}
-
-// A templateOrNew is a template that exists, or one that the caller creates.
-type templateOrNew struct {
-	store.Template
-	there bool
-}
-
-// onTemplateOrNew loads the template of a path, which may not exist yet.
-func (a *API) onTemplateOrNew() rest.Object[templateOrNew] {
-	return rest.Object[templateOrNew]{
-		Large: true,
-		Load: func(ctx context.Context, c *rest.Call) (templateOrNew, error) {
-			t, err := a.db.Template(ctx, c.Param("name"))
-			if fault.Is(err, fault.NotFound) {
-				return templateOrNew{Template: store.Template{OwnerID: c.Who().UserID}}, nil // the caller will own it
-			}
-			return templateOrNew{t, err == nil}, err
-		},
-		Of: func(p templateOrNew) auth.Object {
-			if !p.there {
-				return auth.Object{Kind: v1.KindOwn} // its workspace is in the body, which is read later
-			}
-			return ofTemplate(p.Template)
-		},
-		Refusal: func(c *rest.Call, verb auth.Verb, p templateOrNew) error {
-			return a.onTemplate().Refusal(c, verb, p.Template)
 		},
 	}
 }

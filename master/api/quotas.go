@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 const (
@@ -140,9 +141,9 @@ func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequ
 	}
 	workspace := req.WorkspaceID
 	if req.ProjectID != 0 {
-		p, err := a.db.Project(ctx, req.ProjectID)
+		p, err := workspaces.ProjectByID(ctx, a.db.DB, req.ProjectID)
 		if err == nil {
-			err = c.May(auth.View, ofProject(p))
+			err = c.May(auth.View, p.Object())
 		}
 		if err == nil && workspace != 0 && workspace != p.WorkspaceID {
 			err = fault.New(fault.Invalid, "workspaceId: project %d is in workspace %d, not in %d", p.ID, p.WorkspaceID, workspace)
@@ -153,9 +154,9 @@ func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequ
 		q.ProjectID, q.Project, workspace = &p.ID, p.Name, p.WorkspaceID
 	}
 	if workspace != 0 {
-		ws, err := a.db.Workspace(ctx, workspace)
+		ws, err := workspaces.Get(ctx, a.db.DB, workspace)
 		if err == nil {
-			err = c.May(auth.View, ofWorkspace(ws))
+			err = c.May(auth.View, ws.Object())
 		}
 		if err != nil {
 			return q, err

@@ -6,16 +6,15 @@ import (
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // models gives the room of models what it uses of workspaces, checkpoints and their owners, which are here.
 func (a *API) models() models.Deps {
-	return models.Deps{DB: a.db.DB, DefaultWorkspace: launch.DefaultWorkspace, LockWorkspace: store.LockWorkspace, Admit: a.db.AdmitStored, AdmitChange: a.admitChange, Note: audit.Note, Workspace: a.workspaceNamed,
+	return models.Deps{DB: a.db.DB, DefaultWorkspace: workspaces.Default, LockWorkspace: workspaces.Lock, Admit: a.db.AdmitStored, AdmitChange: a.admitChange, Note: audit.Note, Workspace: a.workspaceNamed,
 		CheckpointOf: func(ctx context.Context, name string) (string, auth.Object, error) {
 			k, err := a.checkpointOf(ctx, name)
 			return k.UUID, ofCheckpoint(k), err
@@ -41,13 +40,13 @@ func (a *API) models() models.Deps {
 // workspaceNamed finds the workspace that a request names by its number or, without one, by its name; 0: it names none.
 func (a *API) workspaceNamed(ctx context.Context, c *rest.Call, id int, name string) (int, error) {
 	if id != 0 {
-		w, err := a.db.Workspace(ctx, id)
+		w, err := workspaces.Get(ctx, a.db.DB, id)
 		return w.ID, err
 	}
 	if name == "" {
 		return 0, nil
 	}
-	list, err := a.db.Workspaces(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), store.WorkspaceFilter{Exact: name}, 0, 1)
+	list, err := workspaces.List(ctx, a.db.DB, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), workspaces.Filter{Exact: name}, 0, 1)
 	if err == nil && len(list) == 0 {
 		err = fault.New(fault.NotFound, "workspaceName: workspace %q not found", fault.Clip(name))
 	}

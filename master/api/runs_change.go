@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerRunChanges() {
@@ -245,9 +246,9 @@ func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, e
 }
 
 func (a *API) moveRuns(ctx context.Context, c *rest.Call, req *v1.MoveRunsRequest) (*v1.RunsResponse, error) {
-	from, err := a.db.Project(ctx, req.SourceProjectID)
+	from, err := workspaces.ProjectByID(ctx, a.db.DB, req.SourceProjectID)
 	if err == nil {
-		err = a.onProject().Allow(c, auth.View, from)
+		err = c.May(auth.View, from.Object())
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.NotFound, "sourceProjectId: project %d not found", req.SourceProjectID)
@@ -269,7 +270,7 @@ func (a *API) moveRuns(ctx context.Context, c *rest.Call, req *v1.MoveRunsReques
 }
 
 // moveExperimentsOf moves the experiments of runs, with all their runs.
-func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to store.Project, skipMulti bool) (refusals, error) {
+func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to workspaces.Project, skipMulti bool) (refusals, error) {
 	pass, no := split(list, func(r store.RunHead) error {
 		switch {
 		case r.Archived || r.ExperimentArchived:

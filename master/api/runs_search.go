@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) searchRuns(ctx context.Context, c *rest.Call, req *v1.SearchRunsRequest) (*v1.SearchRunsResponse, error) {
@@ -116,7 +117,7 @@ func columnType(json string) string {
 	return string(find.Any)
 }
 
-func (a *API) metadataValues(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.GetMetadataValuesResponse, error) {
+func (a *API) metadataValues(ctx context.Context, c *rest.Call, p workspaces.Project, _ *v1.None) (*v1.GetMetadataValuesResponse, error) {
 	key, err := url.PathUnescape(c.Param("*"))
 	if err != nil || key == "" || strings.ContainsRune(key, 0) {
 		return nil, fault.New(fault.Invalid, "the path must end with a key of the runs' metadata, without NUL characters")

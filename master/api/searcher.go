@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
@@ -261,14 +261,14 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 func (a *API) previewSearch(_ context.Context, _ *rest.Call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
 	raw, _, err := expconf.Parse("config", req.Config)
 	if err != nil {
-		return nil, launch.WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Seed: rand.Uint32(), Name: "preview"})
 	if err != nil {
-		return nil, launch.WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	if err := cfg.ValidateSearch(); err != nil {
-		return nil, launch.WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	all, err := cfg.Shown(true)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerSecrets() {
@@ -24,7 +25,7 @@ func (a *API) listUserSecrets(ctx context.Context, c *rest.Call, req *v1.GetList
 			names = append(names, s.Workspaces...)
 		}
 	}
-	ids, err := a.db.NamedWorkspaces(ctx, names)
+	ids, err := workspaces.Named(ctx, a.db.DB, names)
 	if err != nil {
 		return nil, err
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // registerWebhooks gives the room of webhooks what it uses of workspaces, experiments, trials and logs, which are here.
 func (a *API) registerWebhooks() {
 	webhook.Routes(a.router, webhook.Deps{DB: a.db.DB, Bus: a.bus, MayReport: a.mayReportFor, Sender: a.cfg.Webhooks, TriggersChanged: a.taskIO.logs.TriggersChanged,
 		OwnerOf: func(ctx context.Context, id int) (int, error) {
-			w, err := a.db.Workspace(ctx, id)
+			w, err := workspaces.Get(ctx, a.db.DB, id)
 			return w.OwnerID, err
 		}})
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // boundPools returns the names of the workspaces of each bound pool.
-func boundPools(list []store.PoolBinding) map[string][]string {
+func boundPools(list []workspaces.Binding) map[string][]string {
 	bound := map[string][]string{}
 	for _, b := range list {
 		bound[b.Pool] = append(bound[b.Pool], b.Workspace)

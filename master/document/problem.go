@@ -2,9 +2,12 @@ package document
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // Position is a position in a document; both numbers start at 1. Line 0 means that the position
@@ -188,3 +191,15 @@ func Join(path, name string) string {
 
 // Index appends a list index to a path.
 func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// Wrong returns the error with the problems of a configuration.
+func Wrong(err error) error {
+	var list Errors
+	if !errors.As(err, &list) {
+		return fault.New(fault.Invalid, "the configuration cannot be used: %w", err)
+	}
+	if len(list) == 1 {
+		return fault.New(fault.Invalid, "the configuration has a problem: %s", list[0])
+	}
+	return fault.New(fault.Invalid, "the configuration has %d problems:\n%s", len(list), list.Error())
+}

@@ -187,3 +187,13 @@ func (s CheckpointStorage) checkAzure(k *checker, at string) {
 		k.fail(at+".credential", "cannot be given together with connection_string", "a connection string contains its own credential")
 	}
 }
+
+// ParseStorage parses the section checkpoint_storage outside of a configuration.
+func ParseStorage(m map[string]any) (CheckpointStorage, error) {
+	b, err := json.Marshal(map[string]any{"checkpoint_storage": m})
+	if err != nil {
+		return CheckpointStorage{}, err
+	}
+	raw, _, err := Parse("", b)
+	return raw.CheckpointStorage, err
+}

@@ -4,18 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-
-	"github.com/detent-ml/detent/master/document"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // A Cluster has what requests are checked against.
@@ -67,7 +64,7 @@ func (s *Submitter) mayStartIn(kind auth.Kind, workspace int, named bool) error 
 
 // poolFor returns the named pool, else the workspace's default, else the cluster's, for tasks
 // with or without slots.
-func (c *Cluster) poolFor(named string, slots int, ws store.WorkspaceSettings) (*pool.Pool, error) {
+func (c *Cluster) poolFor(named string, slots int, ws workspaces.Settings) (*pool.Pool, error) {
 	if named == "" {
 		if named = ws.DefaultComputePool; slots == 0 {
 			named = ws.DefaultAuxPool
@@ -134,25 +131,8 @@ func (c *Cluster) grown(name string, has PoolSlots) PoolSlots {
 // maxGrowth is how many nodes of a class can be added if its configuration does not say.
 const maxGrowth = 1_000
 
-// WrongConfig returns the error with the problems of a configuration.
-func WrongConfig(err error) error {
-	var list document.Errors
-	if !errors.As(err, &list) {
-		return fault.New(fault.Invalid, "the configuration cannot be used: %w", err)
-	}
-	if len(list) == 1 {
-		return fault.New(fault.Invalid, "the configuration has a problem: %s", list[0])
-	}
-	return fault.New(fault.Invalid, "the configuration has %d problems:\n%s", len(list), list.Error())
-}
-
-// workspaces is the part of the store with the settings of workspaces.
-type workspaces interface {
-	Workspace(ctx context.Context, id int) (store.Workspace, error)
-}
-
-func settingsOf(ctx context.Context, db workspaces, workspace int) (store.Workspace, store.WorkspaceSettings, error) {
-	var s store.WorkspaceSettings
+func settingsOf(ctx context.Context, db workspaceRows, workspace int) (workspaces.Workspace, workspaces.Settings, error) {
+	var s workspaces.Settings
 	w, err := db.Workspace(ctx, workspace)
 	if err != nil {
 		return w, s, err

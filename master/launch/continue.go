@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -116,13 +117,13 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	if err != nil {
 		return nil, err
 	}
-	rules, err := experimentRules(ctx, l.db, store.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
+	rules, err := experimentRules(ctx, l.db, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
 	if err != nil {
 		return nil, err
 	}
 	out := &Experiment{}
 	if override == "" && len(rules) == 0 {
-		return out, open(ctx, l.db, e.Pool, store.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
+		return out, l.db.OpenPool(ctx, e.Pool, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
 	}
 	for i := range rules {
 		rules[i].Invariant = rules[i].Invariant.ForContinuation()
@@ -141,7 +142,7 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{})
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	if override != "" {
 		if err := checkFixed(before, &cfg); err != nil {
@@ -154,11 +155,11 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 		}
 		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, and it would continue with another program, environment, input or storage: only %s may continue it; fork it instead", e.ID, e.Owner, e.Owner)
 	}
-	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, store.WorkspaceSettings{})
+	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, workspaces.Settings{})
 	if err != nil {
 		return nil, err
 	}
-	if err := open(ctx, l.db, of.Name, store.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName}); err != nil {
+	if err := l.db.OpenPool(ctx, of.Name, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName}); err != nil {
 		return nil, err
 	}
 	kept, err := keepContinued(rules, over, &cfg, of)
@@ -223,7 +224,7 @@ func checkedOverride(override string) (expconf.Raw, document.Warnings, error) {
 	}
 	over, warnings, err := parseOverride(override)
 	if err != nil {
-		return over, nil, WrongConfig(err)
+		return over, nil, document.Wrong(err)
 	}
 	for _, what := range []string{"project", "workspace"} {
 		if expconf.IsSet(&over, what) {

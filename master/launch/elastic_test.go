@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // TestPoolsOfSpotMachines: tasks without slots are rejected there, whoever named the pool, unless
@@ -16,14 +16,14 @@ func TestPoolsOfSpotMachines(t *testing.T) {
 	for _, x := range []struct {
 		named string
 		slots int
-		ws    store.WorkspaceSettings
+		ws    workspaces.Settings
 		want  string
 	}{
-		{"", 0, store.WorkspaceSettings{}, "steady"},
-		{"spot", 1, store.WorkspaceSettings{}, "spot"},
-		{"both", 0, store.WorkspaceSettings{}, "both"},
-		{"spot", 0, store.WorkspaceSettings{}, "it runs no tasks without slots"},
-		{"", 0, store.WorkspaceSettings{DefaultAuxPool: "spot"}, "it runs no tasks without slots"},
+		{"", 0, workspaces.Settings{}, "steady"},
+		{"spot", 1, workspaces.Settings{}, "spot"},
+		{"both", 0, workspaces.Settings{}, "both"},
+		{"spot", 0, workspaces.Settings{}, "it runs no tasks without slots"},
+		{"", 0, workspaces.Settings{DefaultAuxPool: "spot"}, "it runs no tasks without slots"},
 	} {
 		p, err := c.poolFor(x.named, x.slots, x.ws)
 		if err != nil && !strings.Contains(err.Error(), x.want) || err == nil && p.Name != x.want {

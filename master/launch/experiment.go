@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/decimals"
@@ -28,11 +29,8 @@ const (
 
 // experiments is the part of the store that this file uses.
 type experiments interface {
-	workspaces
-	projects
-	templates
-	policies
-	bindings
+	workspaceRows
+	quotas
 	sources
 	Experiment(ctx context.Context, id int) (store.Experiment, error)
 	TemplateOf(ctx context.Context, experiment int) (store.UsedTemplate, error)
@@ -58,7 +56,7 @@ type Experiment struct {
 	store.NewExperiment
 	ID       int // 0 if it is not stored: the request only validates
 	Complete expconf.Config
-	Project  store.Project
+	Project  workspaces.Project
 	Warnings []v1.LaunchWarning
 	Remarks  []string
 	parent   *store.Experiment // the experiment that it forks; nil for none
@@ -173,7 +171,7 @@ func (l *Experiments) templateUnder(ctx context.Context, who auth.Who, req *v1.C
 func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment, projectID *int) error {
 	raw, warnings, err := expconf.Parse("config", []byte(e.OriginalConfig))
 	if err != nil {
-		return WrongConfig(err)
+		return document.Wrong(err)
 	}
 	if raw, warnings, err = overTemplate(raw, warnings, e.Template); err != nil {
 		return err
@@ -197,7 +195,7 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 
 // complete applies the policies of the workspace to a document, sets the defaults, and checks the
 // result against the cluster.
-func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings document.Warnings, ws store.Workspace, settings store.WorkspaceSettings) error {
+func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings document.Warnings, ws workspaces.Workspace, settings workspaces.Settings) error {
 	rules, err := experimentRules(ctx, l.db, ws)
 	if err != nil {
 		return err
@@ -219,13 +217,13 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 	if err != nil {
 		return err
 	}
-	if err := open(ctx, l.db, of.Name, ws); err != nil {
+	if err := l.db.OpenPool(ctx, of.Name, ws); err != nil {
 		return err
 	}
 	under.TaskContainer = l.cluster.Site.DefaultsIn(of).Fragment()
 	cfg, err := expconf.Complete(raw, under)
 	if err != nil {
-		return WrongConfig(err)
+		return document.Wrong(err)
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
 	if err := l.cluster.besideOthers(cfg.CheckpointStorage, rules); err != nil {
@@ -265,7 +263,7 @@ func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Conf
 func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool, warnings document.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name
 	if err := cfg.Validate(); err != nil {
-		return WrongConfig(err)
+		return document.Wrong(err)
 	}
 	if err := c.placeCheckpoints(e, &cfg); err != nil {
 		return err
@@ -284,13 +282,13 @@ func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warn
 	can := c.Site.CapabilitiesIn(of)
 	pod, err := cfg.Translate(can)
 	if err != nil {
-		return WrongConfig(err)
+		return document.Wrong(err)
 	}
 	if err := cfg.Validate(); err != nil {
-		return WrongConfig(err)
+		return document.Wrong(err)
 	}
 	if err := cfg.Refused(can); err != nil {
-		return WrongConfig(err)
+		return document.Wrong(err)
 	}
 	e.Remarks = append(append(warnings.Strings(), pod.Strings()...), cfg.Unhonoured(can).Strings()...)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -76,7 +77,7 @@ func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGeneric
 func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) ([]byte, error) {
 	doc, err := expconf.ParseDocument("config", []byte(req.Config))
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	id := optional.Value(req.ForkedFrom)
 	if id == "" {
@@ -95,7 +96,7 @@ func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateG
 	}
 	under, err := expconf.ParseDocument(fmt.Sprintf("the configuration of task %s", from.ID), []byte(from.Submitted))
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	g.ForkedFrom = &from.ID
 	if g.context == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // memory keeps what launch asks of a database, as far as these tests go; the tests of the
@@ -27,38 +28,38 @@ type memory struct {
 	parent      store.Experiment
 	experiments []store.NewExperiment
 	tasks       []store.NewTask
-	policies    []store.ConfigPolicy
+	policies    []workspaces.Policy
 	continued   store.Continuation
 	bound       map[string]int // pools, by the workspace that may use them
 	contexts    map[string][]byte
 }
 
-func (m *memory) Workspace(_ context.Context, id int) (store.Workspace, error) {
+func (m *memory) Workspace(_ context.Context, id int) (workspaces.Workspace, error) {
 	settings := m.settings
 	if settings == "" {
 		settings = "{}"
 	}
-	return store.Workspace{ID: id, Name: "w", Archived: id == 9, Settings: []byte(settings)}, nil
+	return workspaces.Workspace{ID: id, Name: "w", Archived: id == 9, Settings: []byte(settings)}, nil
 }
 
-func (m *memory) Project(_ context.Context, id int) (store.Project, error) {
-	return store.Project{ID: id, Name: "p", WorkspaceID: 1, WorkspaceName: "w", Archived: id == 9}, nil
+func (m *memory) Project(_ context.Context, id int) (workspaces.Project, error) {
+	return workspaces.Project{ID: id, Name: "p", WorkspaceID: 1, WorkspaceName: "w", Archived: id == 9}, nil
 }
 
 func (m *memory) Task(_ context.Context, id string) (store.Task, error) {
 	return store.Task{}, fault.New(fault.NotFound, "no task %s", id)
 }
 
-func (m *memory) ProjectByName(_ context.Context, workspace, name string) (store.Project, error) {
-	return store.Project{ID: 2, Name: name, WorkspaceID: 1, WorkspaceName: workspace}, nil
+func (m *memory) ProjectByName(_ context.Context, workspace, name string) (workspaces.Project, error) {
+	return workspaces.Project{ID: 2, Name: name, WorkspaceID: 1, WorkspaceName: workspace}, nil
 }
 
-func (m *memory) Template(_ context.Context, name string) (store.Template, error) {
+func (m *memory) Template(_ context.Context, name string) (workspaces.Template, error) {
 	source, ok := m.templates[name]
 	if !ok {
-		return store.Template{}, fault.New(fault.NotFound, "no")
+		return workspaces.Template{}, fault.New(fault.NotFound, "no")
 	}
-	return store.Template{Name: name, Source: source}, nil
+	return workspaces.Template{Name: name, Source: source}, nil
 }
 
 func (m *memory) TemplateOf(context.Context, int) (store.UsedTemplate, error) {
@@ -112,13 +113,15 @@ func (m *memory) QuotasOver(context.Context, int, int, int, string) ([]store.Quo
 	return nil, nil
 }
 
-func (m *memory) PoolIsOpen(_ context.Context, pool string, workspace int) (bool, error) {
-	only, bound := m.bound[pool]
-	return !bound || only == workspace, nil
+func (m *memory) OpenPool(_ context.Context, pool string, to workspaces.Workspace) error {
+	if only, bound := m.bound[pool]; bound && only != to.ID {
+		return workspaces.NotOpen(pool, to.Name)
+	}
+	return nil
 }
 
-func (m *memory) ConfigPolicies(_ context.Context, _ int, workload string) ([]store.ConfigPolicy, error) {
-	return slices.DeleteFunc(slices.Clone(m.policies), func(p store.ConfigPolicy) bool { return p.Workload != workload }), nil
+func (m *memory) ConfigPolicies(_ context.Context, _ int, workload string) ([]workspaces.Policy, error) {
+	return slices.DeleteFunc(slices.Clone(m.policies), func(p workspaces.Policy) bool { return p.Workload != workload }), nil
 }
 
 func (m *memory) CreateTask(_ context.Context, n store.NewTask) (string, error) {
@@ -220,7 +223,7 @@ func TestTasksAreMade(t *testing.T) {
 			t.Fatalf("%s: %v", c.of.Noun, err)
 		}
 		n := m.tasks[len(m.tasks)-1]
-		if n.Type != c.of.Type || n.Pool != c.pool || n.Slots != c.slots || n.WorkspaceID != DefaultWorkspace || *n.CreationKey != "again" || n.OwnerID != 3 ||
+		if n.Type != c.of.Type || n.Pool != c.pool || n.Slots != c.slots || n.WorkspaceID != workspaces.Default || *n.CreationKey != "again" || n.OwnerID != 3 ||
 			(n.Shell != nil) != (c.of.Noun == "shell") || n.Tensorboard != nil {
 			t.Errorf("the row of a %s is %+v", c.of.Noun, n)
 		}

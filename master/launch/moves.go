@@ -11,12 +11,13 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // MayMove reads the policies of a workspace to which experiments move. An experiment that has not ended may come there only as it could have
 // been submitted there: within the limits, and with what the policies set.
-func MayMove(ctx context.Context, tx *store.DB, to store.Workspace) (func(store.MovingExperiment) error, error) {
-	rules, err := experimentRules(ctx, tx, to)
+func MayMove(ctx context.Context, tx *store.DB, to workspaces.Workspace) (func(store.MovingExperiment) error, error) {
+	rules, err := experimentRules(ctx, Rows{tx}, to)
 	if err != nil || len(rules) == 0 {
 		return nil, err
 	}

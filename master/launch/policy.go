@@ -6,16 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
-
-// policies is the part of the store with config policies.
-type policies interface {
-	ConfigPolicies(ctx context.Context, workspace int, workload string) ([]store.ConfigPolicy, error)
-}
 
 // A rule is a config policy, and what messages call it.
 type rule[R expconf.Raw | expconf.RawCommand] struct {
@@ -23,25 +19,17 @@ type rule[R expconf.Raw | expconf.RawCommand] struct {
 	expconf.Policy[R]
 }
 
-// PolicyNamed is what messages call a policy.
-func PolicyNamed(workspace string) string {
-	if workspace == "" {
-		return "config policy of the cluster"
-	}
-	return fmt.Sprintf("config policy of workspace %q", fault.Clip(workspace))
-}
-
 // experimentRules reads the policies for experiments of a workspace, the cluster's first.
-func experimentRules(ctx context.Context, db policies, ws store.Workspace) ([]rule[expconf.Raw], error) {
-	return rulesOf(ctx, db, ws, store.WorkloadExperiment, expconf.ParsePolicy)
+func experimentRules(ctx context.Context, db workspaceRows, ws workspaces.Workspace) ([]rule[expconf.Raw], error) {
+	return rulesOf(ctx, db, ws, workspaces.WorkloadExperiment, expconf.ParsePolicy)
 }
 
 // taskRules reads the policies for notebooks, shells, commands, TensorBoards and generic tasks.
-func taskRules(ctx context.Context, db policies, ws store.Workspace) ([]rule[expconf.RawCommand], error) {
-	return rulesOf(ctx, db, ws, store.WorkloadTasks, expconf.ParseCommandPolicy)
+func taskRules(ctx context.Context, db workspaceRows, ws workspaces.Workspace) ([]rule[expconf.RawCommand], error) {
+	return rulesOf(ctx, db, ws, workspaces.WorkloadTasks, expconf.ParseCommandPolicy)
 }
 
-func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db policies, ws store.Workspace, workload string,
+func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db workspaceRows, ws workspaces.Workspace, workload string,
 	parse func(string, []byte) (expconf.Policy[R], error),
 ) ([]rule[R], error) {
 	list, err := db.ConfigPolicies(ctx, ws.ID, workload)
@@ -50,8 +38,8 @@ func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db policie
 	}
 	out := make([]rule[R], len(list))
 	for i, p := range list {
-		if out[i].by = PolicyNamed(""); p.WorkspaceID != nil {
-			out[i].by = PolicyNamed(ws.Name)
+		if out[i].by = workspaces.PolicyNamed(""); p.WorkspaceID != nil {
+			out[i].by = workspaces.PolicyNamed(ws.Name)
 		}
 		if out[i].Policy, err = parse(out[i].by, []byte(p.Source)); err != nil {
 			return nil, fault.New(fault.Invalid, "the %s cannot be used any more; an administrator can set it again with det config-policies set: %w", out[i].by, err)
@@ -181,14 +169,14 @@ func laid[R expconf.Raw | expconf.RawCommand](rules []rule[R], raw R, merge func
 	}
 	first, err := complete(raw)
 	if err != nil {
-		return raw, nil, WrongConfig(err)
+		return raw, nil, document.Wrong(err)
 	}
 	before, by := first, map[string]string{}
 	for _, r := range slices.Backward(rules) {
 		raw = merge(r.Invariant, raw)
 		after, err := complete(raw)
 		if err != nil {
-			return raw, nil, WrongConfig(err)
+			return raw, nil, document.Wrong(err)
 		}
 		changed, err := expconf.Differences(before, after)
 		if err != nil {

@@ -6,17 +6,17 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // CheckPolicy checks a policy before it is set, and returns its document. A policy under which
 // nothing could run is rejected.
-func (l *Experiments) CheckPolicy(ctx context.Context, ws store.Workspace, workload, text string) (expconf.Document, error) {
+func (l *Experiments) CheckPolicy(ctx context.Context, ws workspaces.Workspace, workload, text string) (expconf.Document, error) {
 	if len(text) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "configPolicies: %d bytes are over the limit of %d", len(text), MaxConfig)
 	}
-	by := PolicyNamed(ws.Name)
-	if workload == store.WorkloadTasks {
+	by := workspaces.PolicyNamed(ws.Name)
+	if workload == workspaces.WorkloadTasks {
 		p, err := expconf.ParseCommandPolicy(by, []byte(text))
 		if err == nil {
 			err = expconf.CheckCommandPolicy(p)
@@ -53,11 +53,11 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws store.Workspace, workl
 }
 
 // policyPool returns an error if a policy of a workspace names a pool that the workspace may not use.
-func (l *Experiments) policyPool(ctx context.Context, pool string, ws store.Workspace) error {
+func (l *Experiments) policyPool(ctx context.Context, pool string, ws workspaces.Workspace) error {
 	if pool == "" || ws.ID == 0 {
 		return nil
 	}
-	return open(ctx, l.db, pool, ws)
+	return l.db.OpenPool(ctx, pool, ws)
 }
 
 func wrongPolicy(err error) error {
@@ -66,13 +66,13 @@ func wrongPolicy(err error) error {
 
 // withRule returns the rules with a policy replaced by its new version. The policy of the cluster is
 // checked alone, because it has precedence over those of workspaces.
-func withRule[R expconf.Raw | expconf.RawCommand](others []rule[R], r rule[R], ws store.Workspace) []rule[R] {
+func withRule[R expconf.Raw | expconf.RawCommand](others []rule[R], r rule[R], ws workspaces.Workspace) []rule[R] {
 	if ws.ID == 0 {
 		return []rule[R]{r}
 	}
 	var out []rule[R]
 	for _, o := range others {
-		if o.by == PolicyNamed("") {
+		if o.by == workspaces.PolicyNamed("") {
 			out = append(out, o)
 		}
 	}
@@ -169,8 +169,8 @@ type fixed struct {
 }
 
 // Guard reads the policies for experiments or for other tasks of a workspace.
-func (l *Experiments) Guard(ctx context.Context, ws store.Workspace, workload string) (Guard, error) {
-	if workload == store.WorkloadTasks {
+func (l *Experiments) Guard(ctx context.Context, ws workspaces.Workspace, workload string) (Guard, error) {
+	if workload == workspaces.WorkloadTasks {
 		rules, err := taskRules(ctx, l.db, ws)
 		return guardOf(rules, func(r expconf.RawCommand) Change {
 			x := r.Resources

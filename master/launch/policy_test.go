@@ -9,14 +9,15 @@ import (
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
-func ofCluster(workload, source string) store.ConfigPolicy {
-	return store.ConfigPolicy{Workload: workload, Source: source}
+func ofCluster(workload, source string) workspaces.Policy {
+	return workspaces.Policy{Workload: workload, Source: source}
 }
 
-func ofWorkspace(workload, source string) store.ConfigPolicy {
-	return store.ConfigPolicy{WorkspaceID: new(1), Workload: workload, Source: source}
+func ofWorkspace(workload, source string) workspaces.Policy {
+	return workspaces.Policy{WorkspaceID: new(1), Workload: workload, Source: source}
 }
 
 // TestPoliciesOfExperiments: the fields that policies set, the errors, and the remarks for the submitter.
@@ -66,10 +67,10 @@ func TestPoliciesOfExperiments(t *testing.T) {
 			m, l, _ := launchers(t)
 			m.templates["t"] = "max_restarts: 7\n"
 			if test.policies[0] != "" {
-				m.policies = append(m.policies, ofCluster(store.WorkloadExperiment, test.policies[0]))
+				m.policies = append(m.policies, ofCluster(workspaces.WorkloadExperiment, test.policies[0]))
 			}
 			if test.policies[1] != "" {
-				m.policies = append(m.policies, ofWorkspace(store.WorkloadExperiment, test.policies[1]))
+				m.policies = append(m.policies, ofWorkspace(workspaces.WorkloadExperiment, test.policies[1]))
 			}
 			made, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + test.config), Template: new("t")})
 			if test.refused != "" {
@@ -108,8 +109,8 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "constraints: {priority_limit: 45, resources: {max_slots: 2}}"),
-		ofWorkspace(store.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}")}
+	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 45, resources: {max_slots: 2}}"),
+		ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}")}
 	m.parent = store.Experiment{ExperimentHead: store.ExperimentHead{ID: 1, OwnerID: 3, WorkspaceID: 1, State: "ERROR"}, Config: m.experiments[0].Config,
 		OriginalConfig: m.experiments[0].OriginalConfig, Searcher: new("single"), WorkspaceName: "w"}
 	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(1)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
@@ -136,7 +137,7 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	}
 	m.parent.Config = m.continued.Changed.Config
 	// Nobody but the owner continues it with a program that a policy sets.
-	m.policies = append(m.policies, ofWorkspace(store.WorkloadExperiment, "invariant_config: {entrypoint: other.py}"))
+	m.policies = append(m.policies, ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {entrypoint: other.py}"))
 	if _, err := l.Continue(t.Context(), m.parent, "", false); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "runs with the rights of") {
 		t.Errorf("continued by somebody else with another program: %v", err)
 	}
@@ -150,9 +151,9 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 // tasks.
 func TestPoliciesOfTasks(t *testing.T) {
 	m, _, l := launchers(t)
-	m.policies = []store.ConfigPolicy{
-		ofCluster(store.WorkloadTasks, "invariant_config: {work_dir: /w}\nconstraints: {priority_limit: 60, resources: {max_slots: 1}}"),
-		ofCluster(store.WorkloadExperiment, "invariant_config: {max_restarts: 1}\nconstraints: {resources: {max_slots: 0}}"),
+	m.policies = []workspaces.Policy{
+		ofCluster(workspaces.WorkloadTasks, "invariant_config: {work_dir: /w}\nconstraints: {priority_limit: 60, resources: {max_slots: 1}}"),
+		ofCluster(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1}\nconstraints: {resources: {max_slots: 0}}"),
 	}
 	for _, of := range []Kind{Command(), Notebook(), Shell(), Generic()} {
 		config := v1.Struct(`{"entrypoint":["true"],"work_dir":"/mine"}`)
@@ -177,36 +178,36 @@ func TestPoliciesOfTasks(t *testing.T) {
 
 // TestPoliciesThatAreRefused: nothing could run under them.
 func TestPoliciesThatAreRefused(t *testing.T) {
-	ws := store.Workspace{ID: 1, Name: "w"}
+	ws := workspaces.Workspace{ID: 1, Name: "w"}
 	for _, test := range []struct {
 		name, workload string
-		in             store.Workspace
+		in             workspaces.Workspace
 		text, want     string
 	}{
-		{"a priority over its own limit", store.WorkloadExperiment, ws, "invariant_config: {resources: {priority: 3}}\nconstraints: {priority_limit: 5}", "nothing could run under the policy: in pool gpu: requested priority [3]"},
-		{"slots over its own limit", store.WorkloadExperiment, ws, "invariant_config: {resources: {slots_per_trial: 4}}\nconstraints: {resources: {max_slots: 2}}", "requested resources.slots_per_trial [4]"},
-		{"a priority over the cluster's limit", store.WorkloadExperiment, ws, "invariant_config: {resources: {priority: 19}}", "exceeds limit set by admin [20] in the config policy of the cluster"},
-		{"the same for tasks", store.WorkloadTasks, ws, "invariant_config: {resources: {slots: 3}}", "requested resources.slots [3] exceeds limit set by admin [2] in the config policy of the cluster"},
-		{"a pool that is not there", store.WorkloadExperiment, ws, "invariant_config: {resources: {resource_pool: tpu}}", "invariant_config.resources.resource_pool"},
-		{"another spelling", store.WorkloadTasks, store.Workspace{}, "constraints: {priorty_limit: 3}", "config policy of the cluster:1:15: constraints.priorty_limit: unknown field; did you mean priority_limit?"},
+		{"a priority over its own limit", workspaces.WorkloadExperiment, ws, "invariant_config: {resources: {priority: 3}}\nconstraints: {priority_limit: 5}", "nothing could run under the policy: in pool gpu: requested priority [3]"},
+		{"slots over its own limit", workspaces.WorkloadExperiment, ws, "invariant_config: {resources: {slots_per_trial: 4}}\nconstraints: {resources: {max_slots: 2}}", "requested resources.slots_per_trial [4]"},
+		{"a priority over the cluster's limit", workspaces.WorkloadExperiment, ws, "invariant_config: {resources: {priority: 19}}", "exceeds limit set by admin [20] in the config policy of the cluster"},
+		{"the same for tasks", workspaces.WorkloadTasks, ws, "invariant_config: {resources: {slots: 3}}", "requested resources.slots [3] exceeds limit set by admin [2] in the config policy of the cluster"},
+		{"a pool that is not there", workspaces.WorkloadExperiment, ws, "invariant_config: {resources: {resource_pool: tpu}}", "invariant_config.resources.resource_pool"},
+		{"another spelling", workspaces.WorkloadTasks, workspaces.Workspace{}, "constraints: {priorty_limit: 3}", "config policy of the cluster:1:15: constraints.priorty_limit: unknown field; did you mean priority_limit?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, l, _ := launchers(t)
-			m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "constraints: {priority_limit: 20}"), ofCluster(store.WorkloadTasks, "constraints: {resources: {max_slots: 2}}")}
+			m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 20}"), ofCluster(workspaces.WorkloadTasks, "constraints: {resources: {max_slots: 2}}")}
 			if _, err := l.CheckPolicy(t.Context(), test.in, test.workload, test.text); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v; want %q", err, test.want)
 			}
 		})
 	}
 	m, l, _ := launchers(t)
-	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "constraints: {priority_limit: 20}")}
+	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 20}")}
 	for _, text := range []string{"invariant_config: {resources: {priority: 20}}", "constraints: {resources: {max_slots: 0}}", `{"constraints":{"priority_limit":1}}`} {
-		if _, err := l.CheckPolicy(t.Context(), ws, store.WorkloadExperiment, text); err != nil {
+		if _, err := l.CheckPolicy(t.Context(), ws, workspaces.WorkloadExperiment, text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	// The checks use the cluster's new policy in place of the stored one.
-	if _, err := l.CheckPolicy(t.Context(), store.Workspace{}, store.WorkloadExperiment, "invariant_config: {resources: {priority: 3}}"); err != nil {
+	if _, err := l.CheckPolicy(t.Context(), workspaces.Workspace{}, workspaces.WorkloadExperiment, "invariant_config: {resources: {priority: 3}}"); err != nil {
 		t.Errorf("the cluster's new policy: %v", err)
 	}
 }
@@ -214,23 +215,23 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 // TestGuard: the changes of running and waiting jobs that policies allow.
 func TestGuard(t *testing.T) {
 	m, l, _ := launchers(t)
-	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "invariant_config: {resources: {weight: 2}}\nconstraints: {priority_limit: 45, resources: {max_slots: 2}}"),
-		ofWorkspace(store.WorkloadTasks, "invariant_config: {resources: {priority: 30, resource_pool: gpu}}")}
+	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "invariant_config: {resources: {weight: 2}}\nconstraints: {priority_limit: 45, resources: {max_slots: 2}}"),
+		ofWorkspace(workspaces.WorkloadTasks, "invariant_config: {resources: {priority: 30, resource_pool: gpu}}")}
 	for _, test := range []struct {
 		name, workload string
 		change         Change
 		refused        string
 	}{
-		{"lower", store.WorkloadExperiment, Change{Priority: new(46), MaxSlots: new(2), Weight: new(2.0), Pool: new("aux")}, ""},
-		{"priority", store.WorkloadExperiment, Change{Priority: new(44)}, "requested priority [44] exceeds limit set by admin [45]"},
-		{"max_slots", store.WorkloadExperiment, Change{MaxSlots: new(3)}, "requested resources.max_slots [3] exceeds limit set by admin [2]"},
-		{"weight", store.WorkloadExperiment, Change{Weight: new(3.0)}, "resources.weight cannot be modified: the config policy of the cluster sets it to 2"},
-		{"the same priority of a task", store.WorkloadTasks, Change{Priority: new(30)}, ""},
-		{"another priority of a task", store.WorkloadTasks, Change{Priority: new(50)}, `priority cannot be modified: the config policy of workspace "w" sets it to 30`},
-		{"another pool of a task", store.WorkloadTasks, Change{Pool: new("aux")}, "resources.resource_pool cannot be modified"},
+		{"lower", workspaces.WorkloadExperiment, Change{Priority: new(46), MaxSlots: new(2), Weight: new(2.0), Pool: new("aux")}, ""},
+		{"priority", workspaces.WorkloadExperiment, Change{Priority: new(44)}, "requested priority [44] exceeds limit set by admin [45]"},
+		{"max_slots", workspaces.WorkloadExperiment, Change{MaxSlots: new(3)}, "requested resources.max_slots [3] exceeds limit set by admin [2]"},
+		{"weight", workspaces.WorkloadExperiment, Change{Weight: new(3.0)}, "resources.weight cannot be modified: the config policy of the cluster sets it to 2"},
+		{"the same priority of a task", workspaces.WorkloadTasks, Change{Priority: new(30)}, ""},
+		{"another priority of a task", workspaces.WorkloadTasks, Change{Priority: new(50)}, `priority cannot be modified: the config policy of workspace "w" sets it to 30`},
+		{"another pool of a task", workspaces.WorkloadTasks, Change{Pool: new("aux")}, "resources.resource_pool cannot be modified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, err := l.Guard(t.Context(), store.Workspace{ID: 1, Name: "w"}, test.workload)
+			g, err := l.Guard(t.Context(), workspaces.Workspace{ID: 1, Name: "w"}, test.workload)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,12 +267,12 @@ func TestSecretsAtTheSubmission(t *testing.T) {
 		"[next, other]": `the config policy of the cluster does not allow the secret "team"; it allows next, other`,
 		"[team]":        "",
 	} {
-		m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadTasks, "constraints: {secrets: "+constraint+"}"), ofCluster(store.WorkloadExperiment, "constraints: {secrets: "+constraint+"}")}
+		m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadTasks, "constraints: {secrets: "+constraint+"}"), ofCluster(workspaces.WorkloadExperiment, "constraints: {secrets: "+constraint+"}")}
 		if err := submit("team"); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v; want %s", constraint, err, want)
 		}
 	}
-	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "invariant_config: {environment: {secrets: [{name: other, key: k, env: T}]}}")}
+	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "invariant_config: {environment: {secrets: [{name: other, key: k, env: T}]}}")}
 	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial)}); err == nil || !strings.Contains(err.Error(), `there is no secret "other" that ada may mount`) {
 		t.Errorf("a policy gives a right that its user lacks: %v", err)
 	}

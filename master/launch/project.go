@@ -6,20 +6,14 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
-
-// projects is the part of the store with projects.
-type projects interface {
-	Project(ctx context.Context, id int) (store.Project, error)
-	ProjectByName(ctx context.Context, workspace, name string) (store.Project, error)
-}
 
 // projectOf finds the project of an experiment: by the request's id, by the
 // configuration's names, else the default one.
-func projectOf(ctx context.Context, db projects, who auth.Who, raw expconf.Raw, id *int) (store.Project, error) {
-	var p store.Project
+func projectOf(ctx context.Context, db workspaceRows, who auth.Who, raw expconf.Raw, id *int) (workspaces.Project, error) {
+	var p workspaces.Project
 	var err error
 	switch {
 	case id != nil && *id > 0:
@@ -33,9 +27,9 @@ func projectOf(ctx context.Context, db projects, who auth.Who, raw expconf.Raw, 
 	}
 	if err == nil && (p.ID != defaultProject || id != nil || raw.Project != "") && !auth.Sees(who, auth.Object{Kind: v1.KindProject, OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}) {
 		if id != nil && *id > 0 {
-			return store.Project{}, store.NoProject(*id)
+			return workspaces.Project{}, workspaces.NoProject(*id)
 		}
-		return store.Project{}, store.NoWorkspace(raw.Workspace)
+		return workspaces.Project{}, workspaces.NoWorkspace(raw.Workspace)
 	}
 	switch {
 	case err != nil:

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"encoding/json"
 	"path"
 	"strconv"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // maxID is the largest id that an experiment can have.
@@ -56,7 +55,7 @@ func (c *Cluster) besideOthers(s expconf.CheckpointStorage, rules []rule[expconf
 	known := map[string]bool{}
 	operators := []expconf.CheckpointStorage{c.Storage}
 	for _, r := range rules {
-		if r.by == PolicyNamed("") {
+		if r.by == workspaces.PolicyNamed("") {
 			operators = append(operators, r.Invariant.CheckpointStorage)
 		}
 	}
@@ -91,25 +90,15 @@ func inConfiguration(err error) error {
 
 // defaultStorage is the default checkpoint storage for experiments of a workspace: the workspace's
 // settings merged over the cluster's.
-func (c *Cluster) defaultStorage(ws store.WorkspaceSettings) (expconf.CheckpointStorage, error) {
+func (c *Cluster) defaultStorage(ws workspaces.Settings) (expconf.CheckpointStorage, error) {
 	if len(ws.CheckpointStorage) == 0 {
 		return c.Storage, nil
 	}
-	own, err := ParseStorage(ws.CheckpointStorage)
+	own, err := expconf.ParseStorage(ws.CheckpointStorage)
 	if err != nil {
 		return own, err
 	}
 	return expconf.Merge(expconf.Raw{CheckpointStorage: own}, expconf.Raw{CheckpointStorage: c.Storage}).CheckpointStorage, nil
-}
-
-// ParseStorage parses the section checkpoint_storage outside of a configuration.
-func ParseStorage(m map[string]any) (expconf.CheckpointStorage, error) {
-	b, err := json.Marshal(map[string]any{"checkpoint_storage": m})
-	if err != nil {
-		return expconf.CheckpointStorage{}, err
-	}
-	raw, _, err := expconf.Parse("", b)
-	return raw.CheckpointStorage, err
 }
 
 // ownPrefix is the prefix of an experiment's checkpoints in their bucket; "" if they are not in a bucket.

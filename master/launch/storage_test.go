@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // TestAStorageBesideOthers: no experiment stores its files inside the folder with the TensorBoard files of all experiments, nor inside a
@@ -30,7 +30,7 @@ func TestAStorageBesideOthers(t *testing.T) {
 		for _, unmanaged := range []bool{false, true} {
 			m, l, _ := launchers(t)
 			l.cluster.Site.ClusterID = cluster
-			m.policies = []store.ConfigPolicy{{Workload: store.WorkloadExperiment, Source: "invariant_config: {max_restarts: 1}"}}
+			m.policies = []workspaces.Policy{{Workload: workspaces.WorkloadExperiment, Source: "invariant_config: {max_restarts: 1}"}}
 			if strings.Contains(c.storage, "99999999-") {
 				if strings.Contains(c.storage, "theirs/") {
 					m.policies[0].WorkspaceID = new(1)

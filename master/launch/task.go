@@ -9,25 +9,21 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/decimals"
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
-
-// DefaultWorkspace is the id of the workspace that the schema creates.
-const DefaultWorkspace = 1
 
 // tasks is the part of the store that this file uses.
 type tasks interface {
-	workspaces
-	templates
-	policies
-	bindings
+	workspaceRows
+	quotas
 	shown
-	projects
 	Task(ctx context.Context, id string) (store.Task, error)
 	CreateTask(ctx context.Context, n store.NewTask) (string, error)
 }
@@ -108,7 +104,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 		return err
 	}
 	if t.WorkspaceID = optional.Value(req.WorkspaceID); t.WorkspaceID <= 0 {
-		t.WorkspaceID = DefaultWorkspace
+		t.WorkspaceID = workspaces.Default
 	}
 	ws, settings, err := settingsOf(ctx, l.db, t.WorkspaceID)
 	if err != nil {
@@ -120,7 +116,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	if ws.Archived {
 		return fault.New(fault.NotFound, "workspace '%d' not found: %q is archived; unarchive it first", ws.ID, ws.Name)
 	}
-	var template store.Template
+	var template workspaces.Template
 	if name := optional.Value(req.Template); name != "" {
 		if template, err = usedTemplate(ctx, l.db, by.Who, "templateName", name); err != nil {
 			return err
@@ -134,7 +130,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	if err != nil {
 		return err
 	}
-	if err := open(ctx, l.db, in.Name, ws); err != nil {
+	if err := l.db.OpenPool(ctx, in.Name, ws); err != nil {
 		return err
 	}
 	if err := expconf.RefusedShown(t.shown, l.cluster.Site.CapabilitiesIn(in)); err != nil {
@@ -162,14 +158,14 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 }
 
 // configure completes and checks a task's configuration, and chooses its pool.
-func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.Template, rules []rule[expconf.RawCommand], ws store.WorkspaceSettings) (*pool.Pool, error) {
+func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template workspaces.Template, rules []rule[expconf.RawCommand], ws workspaces.Settings) (*pool.Pool, error) {
 	src := []byte(config)
 	if len(src) == 0 {
 		src = []byte(`{}`)
 	}
 	raw, warnings, err := expconf.ParseCommand("config", src)
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	if raw, warnings, err = commandOverTemplate(of, raw, warnings, template); err != nil {
 		return nil, err
@@ -188,7 +184,7 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 	under.TaskContainer = c.Site.DefaultsIn(in)
 	cfg, err := expconf.CompleteCommand(raw, under)
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	kept, err := keepTask(rules, &cfg, in)
 	if err != nil {
@@ -198,16 +194,16 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 	can := c.Site.CapabilitiesIn(in)
 	pod, err := cfg.Translate(can)
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	if err := cfg.Validate(of.required); err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	if !of.spreads && several(&cfg) {
 		return nil, fault.New(fault.Invalid, "resources.is_single_node: must be true or left out: a %s is always on a single node", of.Noun)
 	}
 	if err := cfg.Refused(can); err != nil {
-		return nil, WrongConfig(err)
+		return nil, document.Wrong(err)
 	}
 	t.Complete = cfg
 	t.Remarks = slices.Concat(ruled, kept, warnings.Strings(), pod.Strings(), told, cfg.Unhonoured(can).Strings())

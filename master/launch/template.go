@@ -2,9 +2,9 @@ package launch
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
@@ -13,19 +13,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// templates is where templates are found.
-type templates interface {
-	Template(ctx context.Context, name string) (store.Template, error)
-}
-
-// TemplateNamed is how messages call a template's document.
-func TemplateNamed(template string) string { return fmt.Sprintf("template %q", fault.Clip(template)) }
-
 // usedTemplate finds a template that somebody wants to use.
-func usedTemplate(ctx context.Context, db templates, who auth.Who, field, name string) (store.Template, error) {
+func usedTemplate(ctx context.Context, db workspaceRows, who auth.Who, field, name string) (workspaces.Template, error) {
 	t, err := db.Template(ctx, name)
 	if err == nil && !auth.Sees(who, auth.Object{Kind: v1.KindTemplate, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}) || fault.Is(err, fault.NotFound) {
-		return store.Template{}, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows all templates", field, fault.Clip(name))
+		return workspaces.Template{}, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows all templates", field, fault.Clip(name))
 	}
 	return t, err
 }
@@ -35,29 +27,29 @@ func overTemplate(raw expconf.Raw, warnings document.Warnings, t store.UsedTempl
 	if t.Name == "" {
 		return raw, warnings, nil
 	}
-	under, more, err := expconf.Parse(TemplateNamed(t.Name), []byte(t.Source))
+	under, more, err := expconf.Parse(workspaces.TemplateNamed(t.Name), []byte(t.Source))
 	if err != nil {
-		return raw, warnings, WrongConfig(err)
+		return raw, warnings, document.Wrong(err)
 	}
 	return expconf.Merge(raw, under), append(warnings, more...), nil
 }
 
 // commandOverTemplate does the same for a task of another kind. Slots and pool of a command, notebook or shell come from its own configuration alone, as in
 // Determined: a template with the slots of a training must not make every notebook as large.
-func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings document.Warnings, t store.Template) (expconf.RawCommand, document.Warnings, error) {
+func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings document.Warnings, t workspaces.Template) (expconf.RawCommand, document.Warnings, error) {
 	if t.Name == "" {
 		return raw, warnings, nil
 	}
-	under, more, err := expconf.ParseCommandTemplate(TemplateNamed(t.Name), []byte(t.Source))
+	under, more, err := expconf.ParseCommandTemplate(workspaces.TemplateNamed(t.Name), []byte(t.Source))
 	if err != nil {
-		return raw, warnings, WrongConfig(err)
+		return raw, warnings, document.Wrong(err)
 	}
 	for _, field := range []string{"slots", "resource_pool"} {
 		if of.slots == 0 { // a TensorBoard
 			break
 		}
 		if expconf.Unset(&under.Resources, field) {
-			more = append(more, document.Problem{File: TemplateNamed(t.Name), Path: "resources." + field,
+			more = append(more, document.Problem{File: workspaces.TemplateNamed(t.Name), Path: "resources." + field,
 				Message: "has no effect on a " + of.Noun, Hint: "set it in the task's own configuration"})
 		}
 	}

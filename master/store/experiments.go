@@ -255,3 +255,14 @@ func (db *DB) ExperimentHeads(ctx context.Context, in auth.Scope, f ExperimentFi
 func (db *DB) TrialIDs(ctx context.Context, experiment int) ([]int, error) {
 	return database.Scalars[int](ctx, db.DB, `SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id`, experiment)
 }
+
+// A UsedTemplate is the template of an experiment, as it was when the experiment was created.
+type UsedTemplate struct {
+	Name   string `db:"template"`
+	Source string `db:"template_source"`
+}
+
+// TemplateOf reads the template of an experiment; the zero value if it has none.
+func (db *DB) TemplateOf(ctx context.Context, experiment int) (UsedTemplate, error) {
+	return database.Row[UsedTemplate](ctx, db.DB, "experiment", `SELECT template, template_source FROM experiments WHERE id = $1`, experiment)
+}

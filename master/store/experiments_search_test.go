@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
@@ -306,53 +303,5 @@ func TestHyperparametersOfSeeds(t *testing.T) {
 	}
 	if taken < 10 {
 		t.Errorf("only %d hyperparameters were read from all examples", taken)
-	}
-}
-
-func TestTemplates(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	sample := func(name string) Template {
-		return Template{Name: name, WorkspaceID: 1, OwnerID: 2, Source: "a: 1 # one\n", Config: []byte(`{"a": 1}`)}
-	}
-	for _, name := range []string{"b", "a%", "ab"} {
-		if err := w.db.CreateTemplate(ctx, sample(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.db.CreateTemplate(ctx, sample("b")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), `template "b" already`) {
-		t.Errorf("a second template with the same name: %v", err)
-	}
-	names := func(f TemplateFilter) (out []string) {
-		list, err := w.db.Templates(ctx, auth.Everywhere(), f, 0, database.MaxPage)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range list {
-			out = append(out, one.Name)
-		}
-		return out
-	}
-	for want, f := range map[string]TemplateFilter{"[a% ab b]": {}, "[b ab a%]": {Sort: "name", Desc: true}, "[a%]": {Name: "%"}, "[]": {WorkspaceIDs: []int{7}}} {
-		if got := fmt.Sprint(names(f)); got != want {
-			t.Errorf("%+v: %s, want %s", f, got, want)
-		}
-	}
-	if err := w.db.ChangeTemplate(ctx, "b", "a: 2\n", []byte(`{"a": 2}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.db.RenameTemplate(ctx, "b", "c"), w.db.DeleteTemplate(ctx, "ab")); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := w.db.Template(ctx, "c"); err != nil || got.Source != "a: 2\n" || string(got.Config) != `{"a": 2}` || got.OwnerID != 2 {
-		t.Errorf("%+v %v", got, err)
-	}
-	if err := w.db.RenameTemplate(ctx, "c", "a%"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a rename to a name in use: %v", err)
-	}
-	for what, err := range map[string]error{"change": w.db.ChangeTemplate(ctx, "z", "", []byte(`{}`)), "rename": w.db.RenameTemplate(ctx, "z", "y"), "delete": w.db.DeleteTemplate(ctx, "z")} {
-		if !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s a template that does not exist: %v", what, err)
-		}
 	}
 }

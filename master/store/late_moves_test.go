@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
-func moveAll(context.Context, *DB, Workspace) (func(MovingExperiment) error, error) { return nil, nil }
+func moveAll(context.Context, *DB, workspaces.Workspace) (func(MovingExperiment) error, error) {
+	return nil, nil
+}
 
 // TestNothingComesIntoWhatIsDeleted: a move or a submission that has read its project before somebody began to delete or to archive it does
 // not arrive there, where the deletion would remove it.
@@ -20,8 +23,12 @@ func TestNothingComesIntoWhatIsDeleted(t *testing.T) {
 			_, err := w.db.DeleteProject(t.Context(), project)
 			return err
 		}},
-		{"the project is archived", func(w *world, project, _ int) error { return w.db.ArchiveProject(t.Context(), project, true) }},
-		{"the workspace is archived", func(w *world, _, workspace int) error { return w.db.ArchiveWorkspace(t.Context(), workspace, true) }},
+		{"the project is archived", func(w *world, project, _ int) error {
+			return workspaces.ArchiveProject(t.Context(), w.db.DB, project, true)
+		}},
+		{"the workspace is archived", func(w *world, _, workspace int) error {
+			return workspaces.Archive(t.Context(), w.db.DB, workspace, true)
+		}},
 	} {
 		t.Run(what.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -29,7 +36,7 @@ func TestNothingComesIntoWhatIsDeleted(t *testing.T) {
 			project := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'PPPPP', 1) RETURNING id`, workspace)
 			insertExperiment(w, project) // so that the deletion takes a while
 			mine := insertExperiment(w, 1)
-			to, err := w.db.Project(t.Context(), project)
+			to, err := workspaces.ProjectByID(t.Context(), w.db.DB, project)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +66,7 @@ func TestNoProjectComesIntoADeletedWorkspace(t *testing.T) {
 	old := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'old', 'OLD', 2) RETURNING id`, workspace)
 	insertExperiment(w, old)
 	id := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES (1, 'p', 'PPPPP', 1) RETURNING id`)
-	p, err := w.db.Project(t.Context(), id)
+	p, err := workspaces.ProjectByID(t.Context(), w.db.DB, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +76,7 @@ func TestNoProjectComesIntoADeletedWorkspace(t *testing.T) {
 	if err := w.db.MoveProject(t.Context(), p, workspace, moveAll); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a project moves there: %v", err)
 	}
-	_, err = w.db.CreateProject(t.Context(), Project{WorkspaceID: workspace, Name: "late", Key: "LATE", OwnerID: 1})
+	_, err = workspaces.CreateProject(t.Context(), w.db.DB, workspaces.Project{WorkspaceID: workspace, Name: "late", Key: "LATE", OwnerID: 1})
 	if !fault.Is(err, fault.Conflict) || err.Error() != `workspace "gone" is archived; unarchive it first` {
 		t.Errorf("a project is created there: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // A MovingExperiment has what decides whether an experiment may move to another workspace.
@@ -23,13 +24,13 @@ type MovingExperiment struct {
 
 // A MoveCheck reads the policies of the workspace to which experiments move, in the transaction of the move. The function that it returns says
 // why an experiment may not come there; nil: all may. Every move needs one, so that no route can leave it out.
-type MoveCheck func(ctx context.Context, tx *DB, to Workspace) (func(MovingExperiment) error, error)
+type MoveCheck func(ctx context.Context, tx *DB, to workspaces.Workspace) (func(MovingExperiment) error, error)
 
 // movesAtOnce is the number of experiments that a move reads at once: each has its configuration.
 const movesAtOnce = 16
 
 // MoveExperiment moves an experiment with its tasks to another project.
-func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check MoveCheck) error {
+func (db *DB) MoveExperiment(ctx context.Context, id int, to workspaces.Project, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		if err := tx.holdProject(ctx, to.ID, to.WorkspaceID); err != nil {
 			return err
@@ -46,10 +47,10 @@ func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check Move
 }
 
 // MoveProject moves a project with its experiments and tasks to another workspace.
-func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check MoveCheck) error {
+func (db *DB) MoveProject(ctx context.Context, p workspaces.Project, workspace int, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		id := p.ID
-		if err := LockWorkspace(ctx, tx.DB, workspace); err != nil {
+		if err := workspaces.Lock(ctx, tx.DB, workspace); err != nil {
 			return err
 		}
 		if _, err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE"); err != nil {
@@ -105,7 +106,7 @@ func (db *DB) lockProject(ctx context.Context, id, workspace int, lock string) (
 // mayMove returns why the first of the named experiments, or of those of the project if that is not 0, that may not come to a workspace may
 // not: its pool is bound to other workspaces, or the policies there do not allow what it has. What has ended may move.
 func (db *DB) mayMove(ctx context.Context, ids []int, project, workspace int, check MoveCheck) error {
-	to, err := db.Workspace(ctx, workspace)
+	to, err := workspaces.Get(ctx, db.DB, workspace)
 	if err != nil {
 		return err
 	}
@@ -146,4 +147,31 @@ func (db *DB) movingExperiments(ctx context.Context, ids []int, project, workspa
 		FROM experiments e JOIN projects p ON p.id = e.project_id
 		WHERE (e.id = ANY($1) OR e.project_id = $2) AND e.ended_at IS NULL AND NOT e.unmanaged AND p.workspace_id <> $3 AND e.id > $4
 		ORDER BY e.id LIMIT $5 FOR NO KEY UPDATE OF e`, ids, project, workspace, after, movesAtOnce)
+}
+
+// A ClosedExperiment has not ended, and its pool is not open to its workspace, or to the one that
+// it is to be in.
+type ClosedExperiment struct {
+	ID   int    `db:"id"`
+	Pool string `db:"pool"`
+}
+
+// ClosedExperiments finds those of the named experiments, or of the project if that is not 0, whose
+// pools are not open to a workspace; 0 is the workspace of each.
+func (db *DB) ClosedExperiments(ctx context.Context, ids []int, project, workspace int) ([]ClosedExperiment, error) {
+	return database.Rows[ClosedExperiment](ctx, db.DB, `
+		SELECT e.id, e.pool FROM experiments e JOIN projects p ON p.id = e.project_id
+		WHERE (e.id = ANY($1) OR e.project_id = $2) AND e.ended_at IS NULL AND NOT e.unmanaged
+			AND EXISTS (SELECT FROM pool_bindings b WHERE b.pool = e.pool)
+			AND NOT EXISTS (SELECT FROM pool_bindings b WHERE b.pool = e.pool AND b.workspace_id = CASE WHEN $3 = 0 THEN p.workspace_id ELSE $3 END)
+		ORDER BY e.id LIMIT 10000`, ids, project, workspace)
+}
+
+// requireOne returns a fault if a statement changed no row; the caller has checked that the
+// row exists.
+func requireOne(n int64, err error, format string, args ...any) error {
+	if err == nil && n == 0 {
+		return fault.New(fault.Conflict, format, args...)
+	}
+	return err
 }

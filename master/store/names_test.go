@@ -160,44 +160,6 @@ func TestConfigurationsDoNotFillAPage(t *testing.T) {
 	}
 }
 
-// A page of templates is bounded by the size of their texts, and has at least one.
-func TestTemplatesDoNotFillAPage(t *testing.T) {
-	w := newWorld(t)
-	names := func(offset, limit int) string {
-		t.Helper()
-		list, err := w.db.Templates(t.Context(), auth.Everywhere(), TemplateFilter{}, offset, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out []string
-		for _, one := range list {
-			out = append(out, one.Name)
-		}
-		return strings.Join(out, " ")
-	}
-	owner := w.int(`SELECT id FROM users WHERE username = 'determined'`)
-	for _, name := range []string{"a", "b", "c"} {
-		if err := w.db.CreateTemplate(t.Context(), Template{Name: name, WorkspaceID: 1, OwnerID: owner, Source: "name: x", Config: []byte(`{"name": "x"}`)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := names(0, 10); got != "a b c" {
-		t.Errorf("all templates are %q", got)
-	}
-	if got := names(1, 1); got != "b" {
-		t.Errorf("the second template is %q", got)
-	}
-	w.exec(`UPDATE templates SET source = repeat('s', $1) WHERE name = 'b'`, database.MaxPageBytes)
-	for at, want := range []string{"a", "b", "c"} {
-		if got := names(at, 10); got != want {
-			t.Errorf("the page that begins at %d is %q, want %q", at, got, want)
-		}
-	}
-	if n, err := w.db.CountTemplates(t.Context(), auth.Everywhere(), TemplateFilter{}); err != nil || n != 3 {
-		t.Errorf("there are %d templates, %v", n, err)
-	}
-}
-
 // The job queue has the beginning of a long name.
 func TestLongNamesInTheQueue(t *testing.T) {
 	w := newWorld(t)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/updates"
 )
 
@@ -99,10 +98,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			return sum, err
 		},
 		"RunMetadataValues": func(in auth.Scope) (int, error) { return lenOf(w.db.RunMetadataValues(ctx, in, 0, "stage")) },
-		"VisitedProjects": func(in auth.Scope) (int, error) {
-			w.exec(`INSERT INTO project_visits (user_id, project_id) SELECT 1, id FROM projects ON CONFLICT DO NOTHING`)
-			return lenOf(w.db.VisitedProjects(ctx, in, 1, 10))
-		},
 		"MetricRanges": func(in auth.Scope) (sum int, err error) { // without the searcher's metric, which has one row for all experiments
 			list, err := w.db.MetricRanges(ctx, in, 0)
 			for _, r := range list {
@@ -151,15 +146,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		},
 		"Jobs":       func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
 		"TrialsWith": func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
-		"Templates": func(in auth.Scope) (int, error) {
-			return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, database.MaxPage))
-		},
-		"CountTemplates":  func(in auth.Scope) (int, error) { return w.db.CountTemplates(ctx, in, TemplateFilter{}) },
-		"CountProjects":   func(in auth.Scope) (int, error) { return w.db.CountProjects(ctx, in, ProjectFilter{}) },
-		"CountWorkspaces": func(in auth.Scope) (int, error) { return w.db.CountWorkspaces(ctx, in, WorkspaceFilter{}) },
-		"Projects": func(in auth.Scope) (int, error) {
-			return lenOf(w.db.Projects(ctx, in, ProjectFilter{}, 0, database.MaxPage))
-		},
 		"Usages": func(in auth.Scope) (int, error) {
 			usedIn(w, theirs)
 			return lenOf(w.db.Usages(ctx, in, time.Unix(0, 0), time.Now(), 10))
@@ -169,10 +155,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			list, err := w.db.UsageSums(ctx, in, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), true)
 			list = slices.DeleteFunc(list, func(s UsageSum) bool { return s.Kind != UsageUser })
 			return len(list), err
-		},
-		"WorkspacesOfPool": func(in auth.Scope) (int, error) {
-			w.exec(`INSERT INTO pool_bindings (pool, workspace_id) VALUES ('p', 1), ('p', $1) ON CONFLICT DO NOTHING`, theirs)
-			return lenOf(w.db.WorkspacesOfPool(ctx, in, "p"))
 		},
 		"ProjectUpdates": func(in auth.Scope) (int, error) { return lenOf(w.db.ProjectUpdates(ctx, in, follow)) },
 		"ModelUpdates":   func(in auth.Scope) (int, error) { return lenOf(w.db.ModelUpdates(ctx, in, follow)) },
@@ -184,9 +166,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"VersionsByID": func(in auth.Scope) (int, error) { return lenOfFirst(w.db.VersionsByID(ctx, in, all)) },
 		"Quotas":       func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
 		"CountQuotas":  func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
-		"Workspaces": func(in auth.Scope) (int, error) {
-			return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{}, 0, database.MaxPage))
-		},
 		"DiskUses": func(in auth.Scope) (sum int, err error) {
 			list, err := w.db.DiskUses(ctx, in)
 			for _, u := range list {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -140,11 +139,6 @@ func TestOrdersAreClosed(t *testing.T) {
 		for name := range trialSorts {
 			if _, err := w.db.Trials(t.Context(), auth.Everywhere(), TrialFilter{ExperimentID: 1, Sort: name, Desc: desc}, 0, 10); err != nil {
 				t.Errorf("trials by %s: %v", name, err)
-			}
-		}
-		for name := range listedProjects.Sorts {
-			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}, 0, database.MaxPage); err != nil {
-				t.Errorf("projects by %s: %v", name, err)
 			}
 		}
 	}

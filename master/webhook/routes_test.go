@@ -22,6 +22,7 @@ import (
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 	"github.com/detent-ml/detent/master/webhook/sender"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // A rig serves the room alone. Whoever has a token is the user of that name, without roles.
@@ -40,7 +41,7 @@ func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 		LimitReads:    func(ctx context.Context, _ int64) context.Context { return ctx }})
 	d := webhook.Deps{DB: r.DB.DB, Bus: r.Bus, TriggersChanged: func() {},
 		OwnerOf: func(ctx context.Context, id int) (int, error) {
-			w, err := r.DB.Workspace(ctx, id)
+			w, err := workspaces.Get(ctx, r.DB.DB, id)
 			return w.OwnerID, err
 		},
 		MayReport: func(context.Context, *rest.Call, int, *int) error { return nil },

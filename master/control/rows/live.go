@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // This file has the rows of the loop's snapshot: of all experiments, trials, tasks and
@@ -176,7 +177,7 @@ type Live struct {
 	Later       map[int]bool        // experiments that Known.Choose chose and that this load did not read
 	Matches     []LiveMatch         // matches of log policies with an action
 	Failures    []nodes.FailureCount
-	Bindings    []store.PoolBinding
+	Bindings    []workspaces.Binding
 	Quotas      []store.Quota
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }

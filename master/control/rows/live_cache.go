@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // A LiveCache loads what LoadLive loads, but reads only rows that have changed since the
@@ -140,7 +141,7 @@ func (c *LiveCache) load(ctx context.Context, tx *database.DB, live *Live, known
 	if live.Failures, err = database.Rows[nodes.FailureCount](ctx, tx, liveFailures); err != nil {
 		return err
 	}
-	if live.Bindings, err = database.Rows[store.PoolBinding](ctx, tx, store.AllBindings); err != nil {
+	if live.Bindings, err = workspaces.Bindings(ctx, tx); err != nil {
 		return err
 	}
 	if live.Quotas, err = database.Rows[store.Quota](ctx, tx, store.LiveQuotas); err != nil {

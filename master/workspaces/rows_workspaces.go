@@ -1,13 +1,18 @@
-package store
+package workspaces
 
 import (
 	"context"
+	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 )
+
+// Default is the id of the workspace that the schema creates.
+const Default = 1
 
 // A Workspace holds projects.
 type Workspace struct {
@@ -19,11 +24,11 @@ type Workspace struct {
 	Immutable   bool   `db:"immutable"`
 	Deleting    bool   `db:"deleting"`
 	DeleteError string `db:"delete_error"`
-	Settings    []byte `db:"settings"` // JSON, see WorkspaceSettings
+	Settings    []byte `db:"settings"` // JSON, see Settings
 }
 
-// WorkspaceSettings has the defaults of a workspace for its experiments' configurations.
-type WorkspaceSettings struct {
+// Settings has the defaults of a workspace for its experiments' configurations.
+type Settings struct {
 	DefaultComputePool string         `json:"default_compute_pool,omitempty"`
 	DefaultAuxPool     string         `json:"default_aux_pool,omitempty"`
 	CheckpointStorage  map[string]any `json:"checkpoint_storage,omitempty"`
@@ -36,9 +41,9 @@ const workspaceSelect = `
 	SELECT w.id, w.name, w.owner_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings
 	FROM workspaces w` + workspaceJoins
 
-// WorkspaceFilter chooses workspaces. Determined's clients look a workspace up by its name and
+// Filter chooses workspaces. Determined's clients look a workspace up by its name and
 // expect at most one, so a part of the name does not match.
-type WorkspaceFilter struct {
+type Filter struct {
 	Name     string // in either case
 	Exact    string
 	Archived *bool
@@ -55,9 +60,9 @@ var listedWorkspaces = database.Listed{Table: "workspaces w", Joins: workspaceJo
 	Size:  "octet_length(w.name) + octet_length(w.settings::text)",
 	Sorts: database.Sorts{"": "w.id", "name": "lower(w.name)"}}
 
-func (f WorkspaceFilter) conditions(in auth.Scope) database.Conditions {
+func (f Filter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
-	inWorkspaces(&c, in, "w.id")
+	c.When(!in.All, "w.id = ANY(@scope::int[])", "scope", in.Only())
 	c.When(f.Name != "", "lower(w.name) = lower(@name)", "name", f.Name)
 	c.When(f.Exact != "", "w.name = @exact", "exact", f.Exact)
 	c.When(f.Archived != nil, "w.archived = @archived", "archived", optional.Value(f.Archived))
@@ -68,37 +73,37 @@ func (f WorkspaceFilter) conditions(in auth.Scope) database.Conditions {
 	return c
 }
 
-// CountWorkspaces counts the workspaces that the filter chooses.
-func (db *DB) CountWorkspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) (int, error) {
-	return listedWorkspaces.Count(ctx, db.DB, f.conditions(in))
+// Count counts the workspaces that the filter chooses.
+func Count(ctx context.Context, db *database.DB, in auth.Scope, f Filter) (int, error) {
+	return listedWorkspaces.Count(ctx, db, f.conditions(in))
 }
 
-// Workspaces lists a page of the workspaces that the filter chooses (database.PageOf).
-func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter, offset, limit int) ([]Workspace, error) {
-	return database.PageOf[Workspace, int](ctx, db.DB, &listedWorkspaces, f.conditions(in), f.Sort, f.Desc, offset, limit)
+// List lists a page of the workspaces that the filter chooses (database.PageOf).
+func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter, offset, limit int) ([]Workspace, error) {
+	return database.PageOf[Workspace, int](ctx, db, &listedWorkspaces, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
-// WorkspaceIDs returns the numbers of all workspaces.
-func (db *DB) WorkspaceIDs(ctx context.Context) ([]int, error) {
-	return database.Scalars[int](ctx, db.DB, `SELECT id FROM workspaces`)
+// IDs returns the numbers of all workspaces.
+func IDs(ctx context.Context, db *database.DB) ([]int, error) {
+	return database.Scalars[int](ctx, db, `SELECT id FROM workspaces`)
 }
 
-// Workspace reads a workspace.
-func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
-	w, err := database.Row[Workspace](ctx, db.DB, "workspace", workspaceSelect+` WHERE w.id = $1`, id)
+// Get reads a workspace.
+func Get(ctx context.Context, db *database.DB, id int) (Workspace, error) {
+	w, err := database.Row[Workspace](ctx, db, "workspace", workspaceSelect+` WHERE w.id = $1`, id)
 	return w, database.Missing(err, fault.New(fault.NotFound, "workspace %d not found", id))
 }
 
-// CreateWorkspace inserts a workspace, and pins it for its owner. If roles are in use, the owner becomes its WorkspaceAdmin.
-func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, settings []byte) (Workspace, error) {
+// Create inserts a workspace, and pins it for its owner. If roles are in use, the owner becomes its WorkspaceAdmin.
+func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name string, owner int, settings []byte) (Workspace, error) {
 	var id int
-	err := db.Tx(ctx, func(tx *DB) (err error) {
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO workspaces (name, owner_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
+	err := db.Tx(ctx, func(tx *database.DB) (err error) {
+		id, err = database.Scalar[int](ctx, tx, `INSERT INTO workspaces (name, owner_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
 			name, owner, database.JSONOrNull(settings))
 		if err == nil {
-			err = tx.PinWorkspace(ctx, owner, id)
+			err = Pin(ctx, tx, owner, id)
 		}
-		if err != nil || !tx.Roles {
+		if err != nil || !bool(roles) {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
@@ -110,32 +115,35 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 	if err != nil {
 		return Workspace{}, err
 	}
-	return db.Workspace(ctx, id)
+	return Get(ctx, db, id)
 }
 
-// ChangeWorkspace changes the name of a workspace, and merges settings into its settings; nil
+// Change changes the name of a workspace, and merges settings into its settings; nil
 // leaves them unchanged.
-func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, settings []byte) error {
+func Change(ctx context.Context, db *database.DB, id int, name *string, settings []byte) error {
 	n, err := db.Exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
 		WHERE id = $1 AND NOT immutable`, id, name, database.JSONOrNull(settings))
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "workspace %q already exists", *name)
 	}
-	return requireOne(n, err, "workspace %d is built in and cannot be changed", id)
+	if err == nil && n == 0 {
+		return fault.New(fault.Conflict, "workspace %d is built in and cannot be changed", id)
+	}
+	return err
 }
 
-// ArchiveWorkspace archives a workspace, or ends its archiving.
-func (db *DB) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
+// Archive archives a workspace, or ends its archiving.
+func Archive(ctx context.Context, db *database.DB, id int, archived bool) error {
 	return db.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in or being deleted, and cannot be archived or unarchived", id), `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 }
 
-// LockWorkspace keeps a workspace from being archived or deleted until the transaction has
+// Lock keeps a workspace from being archived or deleted until the transaction has
 // stored what comes into it. It rejects an archived workspace.
-func LockWorkspace(ctx context.Context, tx *database.DB, id int) error {
+func Lock(ctx context.Context, db *database.DB, id int) error {
 	w, err := database.Row[struct {
 		Name     string `db:"name"`
 		Archived bool   `db:"archived"`
-	}](ctx, tx, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
+	}](ctx, db, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return fault.New(fault.NotFound, "workspace %d not found", id)
@@ -147,11 +155,28 @@ func LockWorkspace(ctx context.Context, tx *database.DB, id int) error {
 	return nil
 }
 
-// requireOne returns a fault if a statement changed no row; the caller has checked that the
-// row exists.
-func requireOne(n int64, err error, format string, args ...any) error {
-	if err == nil && n == 0 {
-		return fault.New(fault.Conflict, format, args...)
-	}
+// Pin pins a workspace for a user; pinning it again changes nothing.
+func Pin(ctx context.Context, db *database.DB, user, workspace int) error {
+	_, err := db.Exec(ctx, `INSERT INTO workspace_pins (user_id, workspace_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, user, workspace)
 	return err
+}
+
+// Unpin unpins it.
+func Unpin(ctx context.Context, db *database.DB, user, workspace int) error {
+	_, err := db.Exec(ctx, `DELETE FROM workspace_pins WHERE user_id = $1 AND workspace_id = $2`, user, workspace)
+	return err
+}
+
+// Pins lists the workspaces that a user has pinned, and since when.
+func Pins(ctx context.Context, db *database.DB, user int) (map[int]time.Time, error) {
+	type pin struct {
+		WorkspaceID int       `db:"workspace_id"`
+		At          time.Time `db:"pinned_at"`
+	}
+	list, err := database.Rows[pin](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
+	pins := make(map[int]time.Time, len(list))
+	for _, p := range list {
+		pins[p.WorkspaceID] = p.At
+	}
+	return pins, err
 }

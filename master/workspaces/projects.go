@@ -1,36 +1,24 @@
-package api
+package workspaces
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 
-	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const keyTries = 20
 
-func (a *API) registerProjects() {
-	rest.ServeOn(a.router, v1.GetProjectByKey, a.onProjectByKey(), a.project)
-	rest.ServeOn(a.router, v1.GetProject, a.onProject(), a.project)
-	rest.ServeOn(a.router, v1.ChangeProject, a.onChangedProject(), a.patchProject)
-	rest.ServeOn(a.router, v1.DeleteProject, a.onProject(), a.deleteProject)
-	rest.ServeOn(a.router, v1.ArchiveProject, a.onProject(), a.archiveProject(true))
-	rest.ServeOn(a.router, v1.UnarchiveProject, a.onProject(), a.archiveProject(false))
-	rest.ServeOn(a.router, v1.SetProjectNotes, a.onProject(), a.putProjectNotes)
-	rest.ServeOn(a.router, v1.AddProjectNote, a.onProject(), a.addProjectNote)
-}
-
-func wireProject(p store.Project, in store.ProjectContents) v1.Project {
+func wireProject(p Project, in projectContents) v1.Project {
 	out := v1.Project{ID: p.ID, Name: p.Name, Key: p.Key, Description: p.Description, Archived: p.Archived || p.WorkspaceArchived, Immutable: p.Immutable,
 		UserID: p.OwnerID, Username: p.Owner, WorkspaceID: p.WorkspaceID, WorkspaceName: p.WorkspaceName,
 		NumExperiments: in.Experiments, NumActiveExperiments: in.Active, NumRuns: in.Trials,
@@ -40,8 +28,12 @@ func wireProject(p store.Project, in store.ProjectContents) v1.Project {
 }
 
 // projectWires are projects with the counts of what they contain.
-func (a *API) projectWires(ctx context.Context, list []store.Project) ([]v1.Project, error) {
-	contents, err := a.db.ProjectContents(ctx, idsOf(list, func(p store.Project) int { return p.ID }))
+func (d Deps) projectWires(ctx context.Context, list []Project) ([]v1.Project, error) {
+	ids := make([]int, len(list))
+	for i, p := range list {
+		ids[i] = p.ID
+	}
+	contents, err := contentsOfProjects(ctx, d.DB, ids)
 	var out []v1.Project
 	for _, p := range list {
 		out = append(out, wireProject(p, contents[p.ID]))
@@ -49,30 +41,32 @@ func (a *API) projectWires(ctx context.Context, list []store.Project) ([]v1.Proj
 	return out, err
 }
 
-func (a *API) projectWire(ctx context.Context, p store.Project) (v1.Project, error) {
-	contents, err := a.db.ProjectContents(ctx, []int{p.ID})
+func (d Deps) projectWire(ctx context.Context, p Project) (v1.Project, error) {
+	contents, err := contentsOfProjects(ctx, d.DB, []int{p.ID})
 	return wireProject(p, contents[p.ID]), err
 }
 
-func (a *API) project(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.GetProjectResponse, error) {
-	wire, err := a.projectWire(ctx, p)
+func (d Deps) project(ctx context.Context, c *rest.Call, p Project, _ *v1.None) (*v1.GetProjectResponse, error) {
+	wire, err := d.projectWire(ctx, p)
 	return &v1.GetProjectResponse{Project: wire}, err
 }
 
-func (a *API) listProjects(ctx context.Context, c *rest.Call, in store.Workspace, req *v1.GetWorkspaceProjectsRequest) (*v1.GetWorkspaceProjectsResponse, error) {
-	f := store.ProjectFilter{WorkspaceID: in.ID, Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Archived: req.Archived}
+func (d Deps) listProjects(ctx context.Context, c *rest.Call, in Workspace, req *v1.GetWorkspaceProjectsRequest) (*v1.GetWorkspaceProjectsResponse, error) {
+	f := ProjectFilter{WorkspaceID: in.ID, Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Archived: req.Archived}
 	var err error
 	if f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name", "SORT_BY_CREATION_TIME": "created",
 		"SORT_BY_LAST_EXPERIMENT_START_TIME": "last_started", "SORT_BY_DESCRIPTION": "description"}); err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountProjects(ctx, c.Scope(), f)
-	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Project, error) { return a.db.Projects(ctx, c.Scope(), f, from, n) })
+	total, err := CountProjects(ctx, d.DB, c.Scope(), f)
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]Project, error) {
+		return Projects(ctx, d.DB, c.Scope(), f, from, n)
+	})
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetWorkspaceProjectsResponse{Pagination: p}
-	resp.Projects, err = a.projectWires(ctx, list)
+	resp.Projects, err = d.projectWires(ctx, list)
 	return resp, err
 }
 
@@ -86,8 +80,8 @@ func checkProjectKey(key string) (string, error) {
 	return key, nil
 }
 
-func (a *API) createProject(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
-	if err := fixedWorkspace(w, cannotAdd); err != nil {
+func (d Deps) createProject(ctx context.Context, c *rest.Call, w Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
+	if err := w.TakesProjects(); err != nil {
 		return nil, err
 	}
 	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
@@ -96,10 +90,7 @@ func (a *API) createProject(ctx context.Context, c *rest.Call, w store.Workspace
 	if err := names.Check("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
-	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.Who().UserID}
-	if req.Description != nil {
-		p.Description = *req.Description
-	}
+	p := Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.Who().UserID, Description: optional.Value(req.Description)}
 	if req.Key != nil && *req.Key != "" {
 		key, err := checkProjectKey(*req.Key)
 		if err != nil {
@@ -107,21 +98,21 @@ func (a *API) createProject(ctx context.Context, c *rest.Call, w store.Workspace
 		}
 		p.Key = key
 	}
-	if err := a.db.AdmitStored(ctx, c.Who().UserID, 0); err != nil {
+	if err := d.Admit(ctx, c.Who().UserID, 0); err != nil {
 		return nil, err
 	}
-	p, err := a.createKeyed(ctx, p)
+	p, err := d.createKeyed(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.PostProjectResponse{Project: wireProject(p, store.ProjectContents{})}, nil
+	return &v1.PostProjectResponse{Project: wireProject(p, projectContents{})}, nil
 }
 
 // createKeyed creates a project. If it has no key, it tries keys until one is free: the
 // beginning of the name, then with suffixes.
-func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, error) {
+func (d Deps) createKeyed(ctx context.Context, p Project) (Project, error) {
 	if p.Key != "" {
-		return a.db.CreateProject(ctx, p)
+		return CreateProject(ctx, d.DB, p)
 	}
 	stem := strings.Map(func(r rune) rune {
 		if (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') {
@@ -134,8 +125,8 @@ func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, 
 		p.Key = "P"
 	}
 	for try := 0; ; try++ {
-		made, err := a.db.CreateProject(ctx, p)
-		if !errors.Is(err, store.ErrKeyTaken) || try == keyTries {
+		made, err := CreateProject(ctx, d.DB, p)
+		if !errors.Is(err, ErrKeyTaken) || try == keyTries {
 			return made, err
 		}
 		const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -147,17 +138,17 @@ func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, 
 	}
 }
 
-func (a *API) patchProject(ctx context.Context, c *rest.Call, p store.Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
-	if err := fixedProject(p); err != nil {
+func (d Deps) patchProject(ctx context.Context, c *rest.Call, p Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
+	if err := p.fixed(); err != nil {
 		return nil, err
 	}
 	repeats := (req.Name != nil || req.Description != nil || req.Key != nil) && !differs(req.Name, p.Name) && !differs(req.Description, p.Description) && !differs(req.Key, p.Key)
 	if !repeats {
-		if err := c.May(auth.Change, ofProject(p)); err != nil {
+		if err := c.May(auth.Change, p.Object()); err != nil {
 			return nil, err
 		}
 	}
-	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
+	ch := ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
 		if err := names.Check("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
@@ -173,19 +164,19 @@ func (a *API) patchProject(ctx context.Context, c *rest.Call, p store.Project, r
 		}
 		ch.Key = &key
 	}
-	if err := a.db.ChangeProject(ctx, p.ID, ch); err != nil {
+	if err := ChangeProject(ctx, d.DB, p.ID, ch); err != nil {
 		return nil, err
 	}
-	p, err := a.db.Project(ctx, p.ID)
+	p, err := ProjectByID(ctx, d.DB, p.ID)
 	if err != nil {
 		return nil, err
 	}
-	wire, err := a.projectWire(ctx, p)
+	wire, err := d.projectWire(ctx, p)
 	return &v1.PatchProjectResponse{Project: wire}, err
 }
 
-// checkUnarchived rejects changes of archived projects.
-func checkUnarchived(p store.Project) error {
+// Unarchived fails if the project or its workspace is archived.
+func (p Project) Unarchived() error {
 	switch {
 	case p.WorkspaceArchived:
 		return fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", p.WorkspaceName)
@@ -195,22 +186,22 @@ func checkUnarchived(p store.Project) error {
 	return nil
 }
 
-func (a *API) archiveProject(archived bool) func(context.Context, *rest.Call, store.Project, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.Empty, error) {
+func (d Deps) archiveProject(archived bool) func(context.Context, *rest.Call, Project, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *rest.Call, p Project, _ *v1.None) (*v1.Empty, error) {
 		if p.WorkspaceArchived {
-			return nil, checkUnarchived(p)
+			return nil, p.Unarchived()
 		}
-		return &v1.Empty{}, a.db.ArchiveProject(ctx, p.ID, archived)
+		return &v1.Empty{}, ArchiveProject(ctx, d.DB, p.ID, archived)
 	}
 }
 
-func (a *API) deleteProject(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
-	audit.Note(c, map[string]any{"name": p.Name})
-	done, err := a.db.DeleteProject(ctx, p.ID)
+func (d Deps) deleteProject(ctx context.Context, c *rest.Call, p Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
+	d.Note(c, map[string]any{"name": p.Name})
+	done, err := d.DeleteProject(ctx, p.ID)
 	return &v1.DeleteProjectResponse{Completed: done}, err
 }
 
-func (a *API) putProjectNotes(ctx context.Context, c *rest.Call, p store.Project, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
+func (d Deps) putProjectNotes(ctx context.Context, c *rest.Call, p Project, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
 	if req.Notes == nil {
 		req.Notes = []v1.Note{}
 	}
@@ -218,10 +209,10 @@ func (a *API) putProjectNotes(ctx context.Context, c *rest.Call, p store.Project
 	if err != nil {
 		return nil, err
 	}
-	if err := a.admitChange(ctx, c, p.OwnerID, len(b)); err != nil {
+	if err := d.AdmitChange(ctx, c, p.OwnerID, len(b)); err != nil {
 		return nil, err
 	}
-	return &v1.PutProjectNotesResponse{Notes: req.Notes}, a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b})
+	return &v1.PutProjectNotesResponse{Notes: req.Notes}, ChangeProject(ctx, d.DB, p.ID, ProjectChange{Notes: b})
 }
 
 // maxNotes is the number of notes of a project: lists of projects show them all.
@@ -242,18 +233,53 @@ func storedNotes(notes []v1.Note) ([]byte, error) {
 	return v1.Marshal(notes)
 }
 
-func (a *API) addProjectNote(ctx context.Context, c *rest.Call, p store.Project, req *v1.Note) (*v1.AddProjectNoteResponse, error) {
-	notes := append(wireProject(p, store.ProjectContents{}).Notes, *req)
+func (d Deps) addProjectNote(ctx context.Context, c *rest.Call, p Project, req *v1.Note) (*v1.AddProjectNoteResponse, error) {
+	notes := append(wireProject(p, projectContents{}).Notes, *req)
 	b, err := storedNotes(notes)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.admitChange(ctx, c, p.OwnerID, len(b)); err != nil {
+	if err := d.AdmitChange(ctx, c, p.OwnerID, len(b)); err != nil {
 		return nil, err
 	}
 	// A note that another user adds at the same time must not be lost.
-	if err := a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b, NotesWere: p.Notes}); err != nil {
+	if err := ChangeProject(ctx, d.DB, p.ID, ProjectChange{Notes: b, NotesWere: p.Notes}); err != nil {
 		return nil, err
 	}
 	return &v1.AddProjectNoteResponse{Notes: notes}, nil
+}
+
+// maxVisited bounds the list of the projects that a user has looked at.
+const maxVisited = 1000
+
+// postUserActivity notes that a user looked at a project.
+func (d Deps) postUserActivity(ctx context.Context, c *rest.Call, req *v1.PostUserActivityRequest) (*v1.None, error) {
+	if req.ActivityType != v1.ActivityTypeGet {
+		return nil, fault.New(fault.Invalid, "activityType: expected %s", v1.ActivityTypeGet)
+	}
+	if req.EntityType != v1.EntityTypeProject {
+		return nil, fault.New(fault.Invalid, "entityType: expected %s", v1.EntityTypeProject)
+	}
+	p, err := ProjectByID(ctx, d.DB, req.EntityID)
+	if err == nil {
+		err = OnProject(d.DB).Allow(c, auth.View, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &v1.None{}, NoteVisit(ctx, d.DB, c.Who().UserID, p.ID)
+}
+
+func (d Deps) visitedProjects(ctx context.Context, c *rest.Call, req *v1.GetVisitedProjectsRequest) (*v1.GetProjectsByUserActivityResponse, error) {
+	limit, err := rest.Between("limit", req.Limit, maxVisited, maxVisited)
+	if err != nil {
+		return nil, err
+	}
+	list, err := VisitedProjects(ctx, d.DB, c.Scope(), c.Who().UserID, cmp.Or(limit, maxVisited))
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetProjectsByUserActivityResponse{}
+	resp.Projects, err = d.projectWires(ctx, list)
+	return resp, err
 }

@@ -1,7 +1,8 @@
-package store
+package workspaces
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
@@ -33,32 +34,32 @@ var listedTemplates = database.Listed{Table: "templates t", Key: "t.name", Is: "
 
 func (f TemplateFilter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
-	inWorkspaces(&c, in, "t.workspace_id")
+	c.When(!in.All, "t.workspace_id = ANY(@scope::int[])", "scope", in.Only())
 	c.Containing("t.name", "name", f.Name)
 	c.When(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
 	return c
 }
 
 // CountTemplates counts the templates that the filter chooses.
-func (db *DB) CountTemplates(ctx context.Context, in auth.Scope, f TemplateFilter) (int, error) {
-	return listedTemplates.Count(ctx, db.DB, f.conditions(in))
+func CountTemplates(ctx context.Context, db *database.DB, in auth.Scope, f TemplateFilter) (int, error) {
+	return listedTemplates.Count(ctx, db, f.conditions(in))
 }
 
 // Templates lists a page of the templates that the filter chooses (database.PageOf).
-func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, offset, limit int) ([]Template, error) {
-	return database.PageOf[Template, string](ctx, db.DB, &listedTemplates, f.conditions(in), f.Sort, f.Desc, offset, limit)
+func Templates(ctx context.Context, db *database.DB, in auth.Scope, f TemplateFilter, offset, limit int) ([]Template, error) {
+	return database.PageOf[Template, string](ctx, db, &listedTemplates, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
-// Template reads a template.
-func (db *DB) Template(ctx context.Context, name string) (Template, error) {
-	t, err := database.Row[Template](ctx, db.DB, "template", templateSelect+` WHERE t.name = $1`, name)
+// TemplateByName reads a template.
+func TemplateByName(ctx context.Context, db *database.DB, name string) (Template, error) {
+	t, err := database.Row[Template](ctx, db, "template", templateSelect+` WHERE t.name = $1`, name)
 	return t, database.Missing(err, noTemplate(name))
 }
 
 func noTemplate(name string) error { return fault.New(fault.NotFound, "template %q not found", name) }
 
 // CreateTemplate inserts a template.
-func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
+func CreateTemplate(ctx context.Context, db *database.DB, t Template) error {
 	_, err := db.Exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
 		VALUES (@name, @workspace, @owner, @source, @config)`,
 		database.Args{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
@@ -69,12 +70,12 @@ func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
 }
 
 // ChangeTemplate replaces the text of a template.
-func (db *DB) ChangeTemplate(ctx context.Context, name, source string, config []byte) error {
+func ChangeTemplate(ctx context.Context, db *database.DB, name, source string, config []byte) error {
 	return db.Change(ctx, noTemplate(name), `UPDATE templates SET source = $2, config = $3, modified_at = now() WHERE name = $1`, name, source, string(config))
 }
 
 // RenameTemplate renames a template.
-func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
+func RenameTemplate(ctx context.Context, db *database.DB, name, other string) error {
 	n, err := db.Exec(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "template %q already exists", other)
@@ -86,17 +87,9 @@ func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
 }
 
 // DeleteTemplate deletes a template. Experiments that used it do not change.
-func (db *DB) DeleteTemplate(ctx context.Context, name string) error {
+func DeleteTemplate(ctx context.Context, db *database.DB, name string) error {
 	return db.Change(ctx, noTemplate(name), `DELETE FROM templates WHERE name = $1`, name)
 }
 
-// A UsedTemplate is the template of an experiment, as it was when the experiment was created.
-type UsedTemplate struct {
-	Name   string `db:"template"`
-	Source string `db:"template_source"`
-}
-
-// TemplateOf reads the template of an experiment; the zero value if it has none.
-func (db *DB) TemplateOf(ctx context.Context, experiment int) (UsedTemplate, error) {
-	return database.Row[UsedTemplate](ctx, db.DB, "experiment", `SELECT template, template_source FROM experiments WHERE id = $1`, experiment)
-}
+// TemplateNamed is how messages call a template's document.
+func TemplateNamed(template string) string { return fmt.Sprintf("template %q", fault.Clip(template)) }

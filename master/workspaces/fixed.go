@@ -1,18 +1,17 @@
-package api
+package workspaces
 
 import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Determined refuses some requests with another status than 403, and its Python client raises ForbiddenException for 403, which is no
 // APIException: so scripts depend on the status. Without roles it looks at what cannot change at all before it looks at who asks.
 
-// fixedWorkspace is why nobody may do something with a workspace; nil if somebody may.
-func fixedWorkspace(w store.Workspace, cannot string) error {
+// fixedFor is why nobody may do something with a workspace; nil if somebody may.
+func (w Workspace) fixedFor(cannot string) error {
 	switch {
 	case w.Immutable:
 		return fault.New(fault.Conflict, "workspace (%d) is immutable and %s: it is built in", w.ID, cannot)
@@ -22,8 +21,13 @@ func fixedWorkspace(w store.Workspace, cannot string) error {
 	return nil
 }
 
-// fixedProject is why nobody may change the attributes of a project; nil if somebody may.
-func fixedProject(p store.Project) error {
+// TakesProjects fails if no project may come into the workspace.
+func (w Workspace) TakesProjects() error { return w.fixedFor(cannotAdd) }
+
+func (w Workspace) fixed() error { return w.fixedFor(cannotChange) }
+
+// fixed is why nobody may change the attributes of a project; nil if somebody may.
+func (p Project) fixed() error {
 	switch {
 	case p.WorkspaceArchived:
 		return fault.New(fault.Conflict, "project (%d) is archived and %s: unarchive workspace %q first", p.ID, cannotChange, fault.Clip(p.WorkspaceName))
@@ -46,39 +50,23 @@ func asksByField(who auth.Who) bool { return who.Grants == nil && !who.ReadOnly 
 // differs reports whether a field is given and is not what is there.
 func differs(given *string, is string) bool { return given != nil && *given != is }
 
-// onChangedWorkspace is a workspace whose attributes a request changes.
-func (a *API) onChangedWorkspace() rest.Object[store.Workspace] {
-	o := a.onWorkspace()
-	o.Refusal = func(c *rest.Call, verb auth.Verb, w store.Workspace) error {
-		if err := fixedWorkspace(w, cannotChange); err != nil && c.Who().Grants == nil {
+// changed is an object whose attributes a request changes; fixed says why nobody may change them.
+func changed[T any](o rest.Object[T], fixed func(T) error) rest.Object[T] {
+	o.Refusal = func(c *rest.Call, verb auth.Verb, it T) error {
+		if err := fixed(it); err != nil && c.Who().Grants == nil {
 			return err
 		}
 		if asksByField(c.Who()) {
-			return nil // patchWorkspace asks for the fields that change
+			return nil // the handler asks for the fields that change
 		}
-		return auth.May(c.Who(), verb, ofWorkspace(w))
-	}
-	return o
-}
-
-// onChangedProject is a project whose attributes a request changes.
-func (a *API) onChangedProject() rest.Object[store.Project] {
-	o := a.onProject()
-	o.Refusal = func(c *rest.Call, verb auth.Verb, p store.Project) error {
-		if err := fixedProject(p); err != nil && c.Who().Grants == nil {
-			return err
-		}
-		if asksByField(c.Who()) {
-			return nil // patchProject asks for the fields that change
-		}
-		return auth.May(c.Who(), verb, ofProject(p))
+		return auth.May(c.Who(), verb, o.Of(it))
 	}
 	return o
 }
 
 // onBoundPool is a pool whose bindings a request changes.
-func (a *API) onBoundPool() rest.Object[*pool.Pool] {
-	o := a.onPool()
+func (d Deps) onBoundPool() rest.Object[*pool.Pool] {
+	o := d.onPool()
 	o.Refusal = func(c *rest.Call, verb auth.Verb, p *pool.Pool) error {
 		switch {
 		case c.Who().Grants != nil:

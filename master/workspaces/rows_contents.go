@@ -1,4 +1,4 @@
-package store
+package workspaces
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 // every experiment in them, so whoever only needs the project itself, such as the launch of an
 // experiment, does not count.
 
-// ProjectContents counts what a project contains.
-type ProjectContents struct {
+// projectContents counts what a project contains.
+type projectContents struct {
 	ID            int        `db:"id"`
 	Experiments   int        `db:"experiments"`
 	Active        int        `db:"active"`
@@ -20,9 +20,9 @@ type ProjectContents struct {
 	LastStartedAt *time.Time `db:"last_started_at"` // of its experiments
 }
 
-// ProjectContents counts what projects contain. A project without experiments is not in the answer.
-func (db *DB) ProjectContents(ctx context.Context, ids []int) (map[int]ProjectContents, error) {
-	list, err := database.Rows[ProjectContents](ctx, db.DB, `
+// contentsOfProjects counts what projects contain. A project without experiments is not in the answer.
+func contentsOfProjects(ctx context.Context, db *database.DB, ids []int) (map[int]projectContents, error) {
+	list, err := database.Rows[projectContents](ctx, db, `
 		SELECT e.project_id AS id, count(*) AS experiments,
 			count(*) FILTER (WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')) AS active,
 			coalesce(sum(t.n), 0)::bigint AS trials, max(e.started_at) AS last_started_at
@@ -30,21 +30,21 @@ func (db *DB) ProjectContents(ctx context.Context, ids []int) (map[int]ProjectCo
 		LEFT JOIN (SELECT experiment_id, count(*) AS n FROM trials WHERE experiment_id IN
 				(SELECT id FROM experiments WHERE project_id = ANY($1::int[])) GROUP BY experiment_id) t ON t.experiment_id = e.id
 		WHERE e.project_id = ANY($1::int[]) GROUP BY e.project_id`, ids)
-	return database.Keyed(list, func(c ProjectContents) int { return c.ID }), err
+	return database.Keyed(list, func(c projectContents) int { return c.ID }), err
 }
 
-// WorkspaceContents counts what a workspace contains.
-type WorkspaceContents struct {
+// contents counts what a workspace contains.
+type contents struct {
 	ID          int `db:"id"`
 	Projects    int `db:"projects"`
 	Experiments int `db:"experiments"`
 }
 
-// WorkspaceContents counts what workspaces contain. A workspace without projects is not in the answer.
-func (db *DB) WorkspaceContents(ctx context.Context, ids []int) (map[int]WorkspaceContents, error) {
-	list, err := database.Rows[WorkspaceContents](ctx, db.DB, `
+// contentsOf counts what workspaces contain. A workspace without projects is not in the answer.
+func contentsOf(ctx context.Context, db *database.DB, ids []int) (map[int]contents, error) {
+	list, err := database.Rows[contents](ctx, db, `
 		SELECT p.workspace_id AS id, count(*) AS projects, sum(e.n)::bigint AS experiments
 		FROM projects p CROSS JOIN LATERAL (SELECT count(*) AS n FROM experiments WHERE project_id = p.id) e
 		WHERE p.workspace_id = ANY($1::int[]) GROUP BY p.workspace_id`, ids)
-	return database.Keyed(list, func(c WorkspaceContents) int { return c.ID }), err
+	return database.Keyed(list, func(c contents) int { return c.ID }), err
 }

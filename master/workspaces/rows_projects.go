@@ -1,4 +1,4 @@
-package store
+package workspaces
 
 import (
 	"context"
@@ -52,7 +52,7 @@ var listedProjects = database.Listed{Table: "projects p", Joins: projectJoins, K
 
 func (f ProjectFilter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
-	inWorkspaces(&c, in, "p.workspace_id")
+	c.When(!in.All, "p.workspace_id = ANY(@scope::int[])", "scope", in.Only())
 	c.When(f.WorkspaceID != 0, "p.workspace_id = @workspace", "workspace", f.WorkspaceID)
 	c.When(f.Name != "", "lower(p.name) = lower(@name)", "name", f.Name)
 	c.When(f.Archived != nil, "p.archived = @archived", "archived", optional.Value(f.Archived))
@@ -62,33 +62,33 @@ func (f ProjectFilter) conditions(in auth.Scope) database.Conditions {
 }
 
 // CountProjects counts the projects that the filter chooses.
-func (db *DB) CountProjects(ctx context.Context, in auth.Scope, f ProjectFilter) (int, error) {
-	return listedProjects.Count(ctx, db.DB, f.conditions(in))
+func CountProjects(ctx context.Context, db *database.DB, in auth.Scope, f ProjectFilter) (int, error) {
+	return listedProjects.Count(ctx, db, f.conditions(in))
 }
 
 // Projects lists a page of the projects that the filter chooses (database.PageOf).
-func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter, offset, limit int) ([]Project, error) {
-	return database.PageOf[Project, int](ctx, db.DB, &listedProjects, f.conditions(in), f.Sort, f.Desc, offset, limit)
+func Projects(ctx context.Context, db *database.DB, in auth.Scope, f ProjectFilter, offset, limit int) ([]Project, error) {
+	return database.PageOf[Project, int](ctx, db, &listedProjects, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
-// Project reads a project.
-func (db *DB) Project(ctx context.Context, id int) (Project, error) {
-	p, err := database.Row[Project](ctx, db.DB, "project", projectSelect+` WHERE p.id = $1`, id)
+// ProjectByID reads a project.
+func ProjectByID(ctx context.Context, db *database.DB, id int) (Project, error) {
+	p, err := database.Row[Project](ctx, db, "project", projectSelect+` WHERE p.id = $1`, id)
 	return p, database.Missing(err, NoProject(id))
 }
 
 // ProjectByKey finds a project by its key, which is upper case.
-func (db *DB) ProjectByKey(ctx context.Context, key string) (Project, error) {
-	return database.Row[Project](ctx, db.DB, "project "+key, projectSelect+` WHERE p.key = $1`, key)
+func ProjectByKey(ctx context.Context, db *database.DB, key string) (Project, error) {
+	return database.Row[Project](ctx, db, "project "+key, projectSelect+` WHERE p.key = $1`, key)
 }
 
 // ProjectByName finds a project by its workspace's name and its own.
-func (db *DB) ProjectByName(ctx context.Context, workspace, name string) (Project, error) {
-	p, err := database.Row[Project](ctx, db.DB, "project", projectSelect+` WHERE w.name = $1 AND p.name = $2`, workspace, name)
+func ProjectByName(ctx context.Context, db *database.DB, workspace, name string) (Project, error) {
+	p, err := database.Row[Project](ctx, db, "project", projectSelect+` WHERE w.name = $1 AND p.name = $2`, workspace, name)
 	if !fault.Is(err, fault.NotFound) {
 		return p, err
 	}
-	there, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM workspaces WHERE name = $1)`, workspace)
+	there, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM workspaces WHERE name = $1)`, workspace)
 	switch {
 	case err != nil:
 		return p, err
@@ -107,20 +107,20 @@ func NoWorkspace(name string) error {
 }
 
 // CreateProject inserts a project.
-func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
+func CreateProject(ctx context.Context, db *database.DB, p Project) (Project, error) {
 	var id int
-	err := db.Tx(ctx, func(tx *DB) (err error) {
-		if err := LockWorkspace(ctx, tx.DB, p.WorkspaceID); err != nil {
+	err := db.Tx(ctx, func(tx *database.DB) (err error) {
+		if err := Lock(ctx, tx, p.WorkspaceID); err != nil {
 			return err
 		}
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO projects (workspace_id, name, key, description, owner_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+		id, err = database.Scalar[int](ctx, tx, `INSERT INTO projects (workspace_id, name, key, description, owner_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
 			p.WorkspaceID, p.Name, p.Key, p.Description, p.OwnerID)
 		return err
 	})
 	if err != nil {
 		return Project{}, projectClash(err, p.Name, p.Key)
 	}
-	return db.Project(ctx, id)
+	return ProjectByID(ctx, db, id)
 }
 
 // projectClash returns an error that says whether the name or the key is in use.
@@ -147,21 +147,36 @@ type ProjectChange struct {
 }
 
 // ChangeProject changes a project.
-func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error {
+func ChangeProject(ctx context.Context, db *database.DB, id int, ch ProjectChange) error {
 	n, err := db.Exec(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
 			description = coalesce(@description, description), notes = coalesce(@notes::jsonb, notes)
 		WHERE id = @id AND (@were::jsonb IS NULL OR notes = @were::jsonb) AND (NOT immutable OR (@name::text IS NULL AND @key::text IS NULL AND @description::text IS NULL))`,
 		database.Args{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": database.JSONOrNull(ch.Notes), "were": database.JSONOrNull(ch.NotesWere)})
-	if err == nil && n == 0 && ch.NotesWere != nil {
-		return fault.New(fault.Conflict, "somebody else changed the notes of project %d meanwhile; try again", id)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return projectClash(err, optional.Value(ch.Name), optional.Value(ch.Key))
+	case n == 0 && ch.NotesWere != nil:
+		return fault.New(fault.Conflict, "somebody else changed the notes of project %d meanwhile; try again", id)
+	case n == 0:
+		return fault.New(fault.Conflict, "project %d is built in and cannot be changed", id)
 	}
-	return requireOne(n, nil, "project %d is built in and cannot be changed", id)
+	return nil
 }
 
 // ArchiveProject archives a project, or ends its archiving.
-func (db *DB) ArchiveProject(ctx context.Context, id int, archived bool) error {
+func ArchiveProject(ctx context.Context, db *database.DB, id int, archived bool) error {
 	return db.Change(ctx, fault.New(fault.Conflict, "project %d is built in or being deleted, and cannot be archived or unarchived", id), `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
+}
+
+// NoteVisit stores that a user looked at a project now.
+func NoteVisit(ctx context.Context, db *database.DB, user, project int) error {
+	_, err := db.Exec(ctx, `INSERT INTO project_visits (user_id, project_id) VALUES ($1, $2)
+		ON CONFLICT (user_id, project_id) DO UPDATE SET at = now()`, user, project)
+	return err
+}
+
+// VisitedProjects lists the projects that a user has looked at, the latest first.
+func VisitedProjects(ctx context.Context, db *database.DB, in auth.Scope, user, limit int) ([]Project, error) {
+	return database.Rows[Project](ctx, db, projectSelect+` JOIN project_visits v ON v.project_id = p.id AND v.user_id = $1
+		WHERE ($2::int[] IS NULL OR p.workspace_id = ANY($2)) ORDER BY v.at DESC, p.id LIMIT $3`, user, in.Only(), limit)
 }

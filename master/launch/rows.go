@@ -1,0 +1,45 @@
+package launch
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/workspaces"
+)
+
+// workspaceRows is what this package uses of the room of workspaces.
+type workspaceRows interface {
+	Workspace(ctx context.Context, id int) (workspaces.Workspace, error)
+	Project(ctx context.Context, id int) (workspaces.Project, error)
+	ProjectByName(ctx context.Context, workspace, name string) (workspaces.Project, error)
+	Template(ctx context.Context, name string) (workspaces.Template, error)
+	ConfigPolicies(ctx context.Context, workspace int, workload string) ([]workspaces.Policy, error)
+	OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error
+}
+
+// Rows has the rows of the store, and those of the room of workspaces as methods, because tests have both in memory.
+type Rows struct{ *store.DB }
+
+func (r Rows) Workspace(ctx context.Context, id int) (workspaces.Workspace, error) {
+	return workspaces.Get(ctx, r.DB.DB, id)
+}
+
+func (r Rows) Project(ctx context.Context, id int) (workspaces.Project, error) {
+	return workspaces.ProjectByID(ctx, r.DB.DB, id)
+}
+
+func (r Rows) ProjectByName(ctx context.Context, workspace, name string) (workspaces.Project, error) {
+	return workspaces.ProjectByName(ctx, r.DB.DB, workspace, name)
+}
+
+func (r Rows) Template(ctx context.Context, name string) (workspaces.Template, error) {
+	return workspaces.TemplateByName(ctx, r.DB.DB, name)
+}
+
+func (r Rows) ConfigPolicies(ctx context.Context, workspace int, workload string) ([]workspaces.Policy, error) {
+	return workspaces.Policies(ctx, r.DB.DB, workspace, workload)
+}
+
+func (r Rows) OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error {
+	return workspaces.Open(ctx, r.DB.DB, pool, to)
+}
