@@ -28,7 +28,7 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_670
+const totalBudget = 126_600
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
@@ -41,7 +41,6 @@ var (
 	filesAbove = map[string]int{
 		"master/api":   83,
 		"master/store": 59,
-		"master/v1":    94,
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":      340,

@@ -1,7 +1,7 @@
 // Package v1 has the request and response types of /api/v1, the table of endpoints, and the
 // codec that encodes and decodes messages as clients of Determined 0.38.1 expect.
 //
-// The types have Determined's field names; a file has one noun. A type without a comment is a
+// The types have Determined's field names; a file has one noun, with its endpoints first. A type without a comment is a
 // message of Determined with the same name and fields. Responses contain every field, set or
 // not, because clients access fields without checking: optional messages, times and numbers are
 // pointers, null if not set; an unset Struct is {} or, with the option null in its tag, null;
