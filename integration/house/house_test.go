@@ -62,6 +62,7 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 var onlyImporters = map[string][]string{
 	"github.com/jackc/pgx":               {"master/database", "nomad/servers", "integration/rig"},
 	"github.com/gofiber/fiber":           {"master/rest"},
+	"github.com/goccy/go-yaml":           {"master/document", "cli/model", "nomad/local", "plugins/gpu/simulated"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
 	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
