@@ -154,7 +154,6 @@ type API struct {
 	webSockets      webSockets
 	healthAsked     singleflight.Group
 	rendezvousAsked singleflight.Group
-	queueTimes      queueTimes
 
 	heardOf  *memory.Rates[string] // signs of life of unmanaged trials, by task
 	profiles *rest.Turns           // of profiling

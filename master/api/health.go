@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // healthTimeout limits the query of the database, because callers of /health wait only for a
@@ -157,29 +156,9 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	if orphans, err := nodes.Orphans(ctx, a.db.DB, 0, nodes.MaxOrphans); err == nil {
 		rest.Gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
-	a.quotaGauges(ctx, b)
+	queue.WriteQuotas(ctx, a.db.DB, b)
 	for _, u := range use {
 		rest.Gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
 		rest.Gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))
-	}
-}
-
-// quotaGauges are what is held or used under each quota, and its bounds. The labels name it by numbers
-// only, because everybody who reaches the master's address reads them.
-func (a *API) quotaGauges(ctx context.Context, b *bytes.Buffer) {
-	list, err := a.db.Quotas(ctx, auth.Everywhere(), 0, store.QuotaFilter{}, 0, maxShown)
-	if err != nil {
-		return
-	}
-	now := time.Now()
-	for _, q := range list {
-		w := wireQuota(q, now)
-		labels := fmt.Sprintf("{quota=%q,workspace=%q,project=%q,user=%q,pool=%q,measure=%q,period=%q", fmt.Sprint(q.ID), fmt.Sprint(w.WorkspaceID), fmt.Sprint(w.ProjectID), fmt.Sprint(w.UserID), q.Pool, q.Measure, q.Period)
-		rest.Gauge(b, "det_quota_used", labels+"}", w.Used)
-		for bound, n := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
-			if n != nil {
-				rest.Gauge(b, "det_quota_bound", labels+fmt.Sprintf(",bound=%q}", bound), float64(*n))
-			}
-		}
 	}
 }

@@ -16,6 +16,7 @@ func (a *API) registerInfo() {
 	rest.Serve(a.router, v1.GetClusterMessage, a.clusterMessage)
 	rest.Serve(a.router, v1.SetClusterMessage, a.setClusterMessage)
 	rest.Serve(a.router, v1.DeleteClusterMessage, a.deleteClusterMessage)
+	rest.Serve(a.router, v1.ListDiskUse, a.listDiskUse)
 	rest.Raw(a.router, v1.GetHealth, a.health)
 	a.router.Head(v1.GetHealth.Line())
 	rest.Raw(a.router, v1.GetMeasurements, a.prometheus)

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -119,7 +120,7 @@ func (a *API) kill(ctx context.Context, c *rest.Call, k store.Task) (store.Task,
 }
 
 func (a *API) prioritize(ctx context.Context, k store.Task, req *v1.PriorityRequest) (store.Task, error) {
-	if err := checkShare(&req.Priority, nil); err != nil {
+	if err := queue.CheckShare(&req.Priority, nil); err != nil {
 		return k, err
 	}
 	if err := a.allowed(ctx, k.WorkspaceID, workspaces.WorkloadTasks, launch.Change{Priority: &req.Priority}); err != nil {

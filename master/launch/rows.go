@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -17,7 +18,7 @@ type workspaceRows interface {
 	OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error
 }
 
-// Rows has the rows of the store, and those of the room of workspaces as methods, because tests have both in memory.
+// Rows has the rows of the store, and those of the rooms of workspaces and of the queue as methods, because tests have both in memory.
 type Rows struct{ *store.DB }
 
 func (r Rows) Workspace(ctx context.Context, id int) (workspaces.Workspace, error) {
@@ -38,6 +39,10 @@ func (r Rows) Template(ctx context.Context, name string) (workspaces.Template, e
 
 func (r Rows) ConfigPolicies(ctx context.Context, workspace int, workload string) ([]workspaces.Policy, error) {
 	return workspaces.Policies(ctx, r.DB.DB, workspace, workload)
+}
+
+func (r Rows) QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]queue.Quota, error) {
+	return queue.QuotasOver(ctx, r.DB.DB, workspace, project, user, pool)
 }
 
 func (r Rows) OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error {

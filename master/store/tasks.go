@@ -176,14 +176,15 @@ func (db *DB) KillTask(ctx context.Context, id, reason string) error {
 
 // SetTaskPriority changes the priority of a task that is not a trial.
 func (db *DB) SetTaskPriority(ctx context.Context, id string, priority int) error {
-	return db.Tx(ctx, func(tx *DB) error { return tx.setTaskPriority(ctx, id, priority) })
+	return db.DB.Tx(ctx, func(tx *database.DB) error { return PrioritizeTask(ctx, tx, id, priority) })
 }
 
-func (db *DB) setTaskPriority(ctx context.Context, id string, priority int) error {
-	if err := db.Change(ctx, fault.New(fault.Invalid, "task %s has ended; its priority cannot be changed", id), `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority); err != nil {
+// PrioritizeTask is SetTaskPriority within a transaction.
+func PrioritizeTask(ctx context.Context, tx *database.DB, id string, priority int) error {
+	if err := tx.Change(ctx, fault.New(fault.Invalid, "task %s has ended; its priority cannot be changed", id), `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority); err != nil {
 		return err
 	}
-	return db.reprioritize(ctx, []string{id}, priority)
+	return reprioritize(ctx, tx, []string{id}, priority)
 }
 
 // TaskCounts counts the tasks of each type that have not ended.
