@@ -7,7 +7,6 @@ import (
 
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
-	a.registerInfo()
 	a.registerAccounts()
 	a.registerMaster()
 	audit.Routes(a.router, a.db.DB)
@@ -35,6 +34,4 @@ func (a *API) registerUserRoutes() {
 	a.registerLive()
 	a.registerUpdates()
 	a.registerTerminal()
-	a.registerProfiles()
-	a.registerDocs()
 }

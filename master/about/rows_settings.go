@@ -1,4 +1,4 @@
-package store
+package about
 
 import (
 	"context"
@@ -20,19 +20,17 @@ type Setting struct {
 	SetAt time.Time `db:"set_at"`
 }
 
+// TopicSettings wakes the masters after an administrator has changed their settings.
+const TopicSettings = "settings"
+
 // SettingsSince lists the settings that were set after a time, by the database's clock.
-func (db *DB) SettingsSince(ctx context.Context, since time.Time) ([]Setting, error) {
-	return database.Rows[Setting](ctx, db.DB, `SELECT name, value, set_at FROM settings WHERE set_at > $1 ORDER BY name`, since)
+func SettingsSince(ctx context.Context, db *database.DB, since time.Time) ([]Setting, error) {
+	return database.Rows[Setting](ctx, db, `SELECT name, value, set_at FROM settings WHERE set_at > $1 ORDER BY name`, since)
 }
 
 // ChangeSettings stores settings, all at the same time.
-func (db *DB) ChangeSettings(ctx context.Context, user int, names, values []string) error {
+func ChangeSettings(ctx context.Context, db *database.DB, user int, names, values []string) error {
 	_, err := db.Exec(ctx, `INSERT INTO settings (name, value, user_id) SELECT name, value, $3 FROM unnest($1::text[], $2::text[]) AS s(name, value)
 		ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, user_id = EXCLUDED.user_id, set_at = now()`, names, values, user)
 	return err
-}
-
-// Now is the database's time.
-func (db *DB) Now(ctx context.Context) (time.Time, error) {
-	return database.Scalar[time.Time](ctx, db.DB, `SELECT now()`)
 }
