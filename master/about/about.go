@@ -4,10 +4,10 @@
 //
 //	routes.go          the endpoints, and what they use of others
 //	info.go            names, versions and identity providers, for clients that connect
-//	message.go         the message to all users; rows_message.go has its row
-//	settings.go        read the configuration, and change the settings that masters apply while they run; rows_settings.go has their rows
-//	health.go          the health of a master, for load balancers
-//	measurements.go    measurements for Prometheus, of the master and of the cluster
+//	message.go         the message to all users
+//	settings.go        read the configuration, and change the settings that masters apply while they run
+//	rows.go            the rows of the message and of the settings
+//	health.go          the health of a master for load balancers, and measurements for Prometheus
 //	profiles.go        profiles of Go's runtime
 //	python_page.go     the reference of the Python package
 //
