@@ -102,7 +102,7 @@ var onlyImporters = map[string][]string{
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
 var engineImports = map[string][]string{
 	"master/database": {"master/fault", "master/sleep", "master/jsontext"},
-	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/quote", "master/sleep", "master/spool", "master/v1"},
+	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/memory", "master/quote", "master/sleep", "master/spool", "master/v1"},
 }
 
 // A room has one noun: its rows, verbs and routes.
