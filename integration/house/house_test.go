@@ -75,7 +75,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/rest/resttest"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
@@ -95,6 +95,7 @@ var onlyImporters = map[string][]string{
 	module + "/integration": {"integration"},
 	// Only files of tests import the following packages; this test does not read these files.
 	module + "/master/server/servertest": {},
+	module + "/master/rest/resttest":     {},
 	module + "/nomad/servers/dockerd":    {},
 	module + "/nomad/servers/debian":     {"nomad/servers/dockerd"},
 }

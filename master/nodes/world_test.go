@@ -27,7 +27,7 @@ func newRig(t *testing.T, change ...func(*nodes.Deps)) *rig {
 	for _, c := range change {
 		c(&d)
 	}
-	r.Site = resttest.Serve(t, r.Who, func(router *rest.Router) { nodes.Routes(router, d) })
+	r.Site = resttest.Serve(t, resttest.ByName(r.DB.DB), func(router *rest.Router) { nodes.Routes(router, d) })
 	return r
 }
 

@@ -42,7 +42,7 @@ func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 	for _, fn := range change {
 		fn(&d)
 	}
-	r.Site = resttest.Serve(t, r.Who, func(router *rest.Router) { webhook.Routes(router, d) })
+	r.Site = resttest.Serve(t, resttest.ByName(r.DB.DB), func(router *rest.Router) { webhook.Routes(router, d) })
 	return r
 }
 

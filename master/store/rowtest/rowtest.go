@@ -12,8 +12,6 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -43,15 +41,6 @@ func (w *World) Open(conns int32, opts store.Options) *store.DB {
 	}
 	w.T.Cleanup(pool.Close)
 	return store.New(pool, opts)
-}
-
-// Who identifies whoever has the name of a user as a token: that user, without roles.
-func (w *World) Who(_ context.Context, token rest.Credential) (auth.Who, error) {
-	id := w.Int(`SELECT coalesce((SELECT id FROM users WHERE username = $1), 0)`, token.Token)
-	if id == 0 {
-		return auth.Who{}, fault.New(fault.Unauthenticated, "nobody has this token")
-	}
-	return auth.Who{UserID: id, Username: token.Token, Admin: token.Token == "admin", SessionID: 1}, nil
 }
 
 // Exec executes a statement.
