@@ -75,7 +75,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/queue", "master/about"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/queue", "master/about", "master/rest/resttest"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
@@ -95,6 +95,7 @@ var onlyImporters = map[string][]string{
 	module + "/integration": {"integration"},
 	// Only files of tests import the following packages; this test does not read these files.
 	module + "/master/server/servertest": {},
+	module + "/master/rest/resttest":     {},
 	module + "/nomad/servers/dockerd":    {},
 	module + "/nomad/servers/debian":     {"nomad/servers/dockerd"},
 }
@@ -102,7 +103,7 @@ var onlyImporters = map[string][]string{
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
 var engineImports = map[string][]string{
 	"master/database": {"master/fault", "master/sleep", "master/jsontext"},
-	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/quote", "master/sleep", "master/spool", "master/v1"},
+	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/memory", "master/quote", "master/sleep", "master/spool", "master/v1"},
 }
 
 // A room has one noun: its rows, verbs and routes.
