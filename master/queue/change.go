@@ -80,7 +80,7 @@ func (d Deps) changeJob(ctx context.Context, c *rest.Call, u v1.QueueControl) er
 }
 
 // object is a job for auth: with roles, a caller who may change an experiment may change its job.
-func (r Ref) object(job string) auth.Object {
+func (r jobRef) object(job string) auth.Object {
 	o := auth.Object{Kind: v1.KindJob, Name: "job " + job, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID}
 	if r.ExperimentID != nil {
 		o.Kind = v1.KindExperiment
@@ -89,7 +89,7 @@ func (r Ref) object(job string) auth.Object {
 }
 
 // workload is the type of workload of a job, as config policies name it.
-func (r Ref) workload() string {
+func (r jobRef) workload() string {
 	if r.ExperimentID != nil {
 		return workspaces.WorkloadExperiment
 	}
@@ -97,7 +97,7 @@ func (r Ref) workload() string {
 }
 
 // jobFor finds a job for which the caller may do the verb.
-func (d Deps) jobFor(ctx context.Context, c *rest.Call, verb auth.Verb, id string) (Ref, error) {
+func (d Deps) jobFor(ctx context.Context, c *rest.Call, verb auth.Verb, id string) (jobRef, error) {
 	r, err := refOf(ctx, d.DB, id)
 	if err == nil {
 		err = c.May(verb, r.object(id))
@@ -121,7 +121,7 @@ func (d Deps) anchorOf(ctx context.Context, c *rest.Call, u v1.QueueControl) (an
 }
 
 // mayChange fails if the config policies of the job's workspace do not allow a change, or if the workspace may not use the new pool.
-func (d Deps) mayChange(ctx context.Context, of Ref, ch Change) error {
+func (d Deps) mayChange(ctx context.Context, of jobRef, ch Change) error {
 	if ch != (Change{}) {
 		allows, err := d.Policies(ctx, of.WorkspaceID, of.workload())
 		if err == nil {
@@ -160,7 +160,7 @@ func (d Deps) changeTask(ctx context.Context, job, task string, ch Change) error
 }
 
 // place moves a job in the queue, if the policies of its workspace allow the priority that the job gets.
-func (d Deps) place(ctx context.Context, c *rest.Call, of Ref, m Move) error {
+func (d Deps) place(ctx context.Context, c *rest.Call, of jobRef, m Move) error {
 	allows, err := d.Policies(ctx, of.WorkspaceID, of.workload())
 	if err != nil {
 		return err

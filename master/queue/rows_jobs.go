@@ -65,8 +65,8 @@ func Jobs(ctx context.Context, db *database.DB, in auth.Scope, pool string) ([]J
 		ORDER BY pool, placed > 0 DESC, priority, queued_at, first`, pool, in.Only())
 }
 
-// A Ref is the experiment or task with a job's id.
-type Ref struct {
+// A jobRef is the experiment or task with a job's id.
+type jobRef struct {
 	ExperimentID *int   `db:"experiment_id"`
 	TaskID       string `db:"task_id"`
 	OwnerID      int    `db:"owner_id"`
@@ -74,8 +74,8 @@ type Ref struct {
 }
 
 // refOf finds an experiment or a task by its job's id.
-func refOf(ctx context.Context, db *database.DB, id string) (Ref, error) {
-	ref, err := database.Row[Ref](ctx, db, "job "+id, `
+func refOf(ctx context.Context, db *database.DB, id string) (jobRef, error) {
+	ref, err := database.Row[jobRef](ctx, db, "job "+id, `
 		SELECT e.id AS experiment_id, '' AS task_id, e.owner_id, p.workspace_id
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL
