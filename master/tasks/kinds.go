@@ -83,6 +83,12 @@ func (d Deps) shown(ctx context.Context, of Kind, list []Task) (out []shown, err
 	return out, err
 }
 
+// one reads the rows of one task that only its kind has.
+func (d Deps) one(ctx context.Context, of Kind, k Task) (shown, error) {
+	list, err := d.shown(ctx, of, []Task{k})
+	return list[0], err
+}
+
 // each is what wire makes of each task.
 func each[T any](list []shown, wire func(shown) T) []T {
 	out := make([]T, len(list))
@@ -110,12 +116,9 @@ func list[Resp any](d Deps, of Kind, answer func([]shown, v1.Pagination) *Resp) 
 // get returns the handler that shows a task of a kind.
 func get[Resp any](d Deps, of Kind, answer func(shown, v1.Struct) *Resp) handler[v1.None, Resp] {
 	return func(ctx context.Context, c *rest.Call, k Task, _ *v1.None) (*Resp, error) {
-		list, err := d.shown(ctx, of, []Task{k})
-		if err != nil {
-			return nil, err
-		}
-		list[0].private = auth.Can(c.Who(), auth.Enter, k.as(of))
-		return answer(list[0], shownConfig(k, c.Who())), nil
+		one, err := d.one(ctx, of, k)
+		one.private = auth.Can(c.Who(), auth.Enter, k.as(of))
+		return answer(one, shownConfig(k, c.Who())), err
 	}
 }
 
@@ -165,11 +168,8 @@ func prioritize[Resp any](d Deps, of Kind, answer func(shown) *Resp) handler[v1.
 
 // changed is the answer to a change of a task.
 func changed[Resp any](ctx context.Context, d Deps, of Kind, k Task, answer func(shown) *Resp) (*Resp, error) {
-	list, err := d.shown(ctx, of, []Task{k})
-	if err != nil {
-		return nil, err
-	}
-	return answer(list[0]), nil
+	one, err := d.one(ctx, of, k)
+	return answer(one), err
 }
 
 // chosen lists the tasks of a kind that a request selects.

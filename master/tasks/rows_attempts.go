@@ -32,13 +32,12 @@ type Attempt struct {
 	ExitReason   string     `db:"exit_reason"`
 	Ready        bool       `db:"is_ready"`
 	Waiting      string     `db:"waiting_reason"`
-	ProxyAddress string     `db:"proxy_address"`
 }
 
 var attemptSelect = `
 	SELECT a.id, a.task_id, ` + trial.PartOfRun("a.task_id", "a.run_id") + ` AS part, k.name AS task_name, k.type AS task_type, k.owner_id, ` + Workspace + ` AS workspace_id, k.experiment_id,
 		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
-		a.exit_code, a.exit_reason, a.is_ready, ` + WaitingReason + ` AS waiting_reason, a.proxy_address
+		a.exit_code, a.exit_reason, a.is_ready, ` + WaitingReason + ` AS waiting_reason
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`
 
 // Attempts lists the attempts of a part of a task, the newest first.

@@ -63,9 +63,6 @@ func (d Deps) start(ctx context.Context, c *rest.Call, of Kind, req Request) (*s
 	if err != nil {
 		return nil, err
 	}
-	list, err := d.shown(ctx, of, []Task{k})
-	if err != nil {
-		return nil, err
-	}
-	return &started{Launched: n, task: list[0], config: shownConfig(k, c.Who())}, nil
+	one, err := d.one(ctx, of, k)
+	return &started{Launched: n, task: one, config: shownConfig(k, c.Who())}, err
 }

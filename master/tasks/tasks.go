@@ -1,3 +1,25 @@
+// Package tasks is the room of tasks that are not trials: commands, notebooks, shells, TensorBoards and generic tasks; and of what all
+// tasks, trials too, have in common: their rows, their code, and how users reach their programs.
+//
+// A request becomes a row of tasks with a first attempt, both in one transaction; the control loop runs the attempt and creates later ones.
+// Users change what they want of a task (kill, pause, priority), and the loop acts on it. The files, in the order in which one reads them:
+//
+//	object.go         what paths name, and who may do what with it (package auth decides)
+//	routes.go         the endpoints, and what they use of others
+//	kinds.go          the kinds of tasks, and the verbs that four of them share; commands.go, notebooks.go, shells.go and tensorboards.go
+//	                  have the messages of each
+//	start.go          what a request asks for, and how its task is created
+//	generic.go        the verbs of the fifth kind, generic tasks, which form trees
+//	idle.go           the end of tasks that nobody uses
+//	tasks.go, live.go tasks of all kinds with their attempts: one of them, and those that wait or run
+//	code.go           the code of a task, for its runner
+//	pages.go          links to tasks, and the requests that package proxy forwards to them
+//	terminal.go       terminals of shells in the browser
+//	directory.go      the tasks, tickets and cookies that the proxy asks for
+//	rows*.go          the rows of each
+//
+// This room is above accounts, workspaces, nodes and contexts. Package launch checks requests and completes their configurations; Deps has it, because
+// launch also imports this package. Package task, which is pure, describes an attempt to its runner and to Nomad.
 package tasks
 
 import (
