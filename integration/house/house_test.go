@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/decimals", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -62,6 +62,7 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 var onlyImporters = map[string][]string{
 	"github.com/jackc/pgx":               {"master/database", "nomad/servers", "integration/rig"},
 	"github.com/gofiber/fiber":           {"master/rest"},
+	"github.com/goccy/go-yaml":           {"master/document", "cli/model", "nomad/local", "plugins/gpu/simulated"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
 	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
@@ -74,7 +75,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/rest/resttest"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
@@ -94,14 +95,15 @@ var onlyImporters = map[string][]string{
 	module + "/integration": {"integration"},
 	// Only files of tests import the following packages; this test does not read these files.
 	module + "/master/server/servertest": {},
+	module + "/master/rest/resttest":     {},
 	module + "/nomad/servers/dockerd":    {},
 	module + "/nomad/servers/debian":     {"nomad/servers/dockerd"},
 }
 
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
 var engineImports = map[string][]string{
-	"master/database": {"master/fault", "master/sleep", "master/decimals"},
-	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/quote", "master/sleep", "master/spool", "master/v1"},
+	"master/database": {"master/fault", "master/sleep", "master/jsontext"},
+	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/memory", "master/quote", "master/sleep", "master/spool", "master/v1"},
 }
 
 // A room has one noun: its rows, verbs and routes.

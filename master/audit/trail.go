@@ -305,7 +305,7 @@ func (t *Trail) caller(e *Entry) string {
 	switch kind, _, _ := strings.Cut(e.Credential, " "); kind {
 	case "none":
 		if from, err := netip.ParseAddr(e.Address); err == nil {
-			return "address " + rest.NetworkOf(from)
+			return "address " + memory.NetworkOf(from)
 		}
 		return "address " + e.Address
 	case "task":

@@ -10,9 +10,9 @@ import (
 	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
@@ -312,7 +312,7 @@ func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
 	if err != nil {
 		return err
 	}
-	if err := decimals.Check(b); err != nil {
+	if err := jsontext.CheckDigits(b); err != nil {
 		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
 	e.Config, e.Name, e.Description, e.Labels = b, cfg.Name, optional.Value(cfg.Description), cfg.Labels

@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/task"
@@ -136,7 +136,7 @@ func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Ki
 	if t.Config, err = json.Marshal(cfg); err != nil {
 		return err
 	}
-	if err := decimals.Check(t.Config); err != nil {
+	if err := jsontext.CheckDigits(t.Config); err != nil {
 		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
 	t.Context, err = l.code.Keep(ctx, by, optional.Value(req.Preview))

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -8,28 +9,30 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/rest/resttest"
 	"github.com/detent-ml/detent/master/store/rowtest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // record reads the next record of a stream; nil at its end.
-func (s *stream) record(r *rig) any {
-	s.t.Helper()
-	line, err := s.line()
+func record(t testing.TB, s *resttest.Stream) any {
+	t.Helper()
+	line, err := s.Line()
 	if errors.Is(err, io.EOF) && line == "" {
 		return nil
 	}
-	if err != nil {
-		s.t.Fatalf("%q: %v", line, err)
+	var v map[string]any
+	if err := errors.Join(err, json.Unmarshal([]byte(line), &v)); err != nil {
+		t.Fatalf("%q: %v", line, err)
 	}
-	return at(s.t, parsedJSON(r, line), "result")
+	return resttest.At(t, v, "result")
 }
 
 // TestMetricStreams: the streams of an ended experiment, with summaries that are up to date and with
 // others.
 func TestMetricStreams(t *testing.T) {
 	r := newRig(t)
-	me := r.user("determined")
+	me := r.With("determined")
 	a := r.running()
 	for i, loss := range []float64{0.75, 0.5, 1} {
 		steps := 10 * (i + 1)
@@ -40,7 +43,7 @@ func TestMetricStreams(t *testing.T) {
 	r.over(a.exp)
 	exp := fmt.Sprintf("/api/v1/experiments/%d/metrics-stream", a.exp)
 	for _, state := range []string{"before the summaries are made", "after"} {
-		got := me.streamed(fmt.Sprintf("/api/v1/experiments/metrics-stream/metric-names?ids=%d&periodSeconds=1", a.exp))
+		got := me.Get(fmt.Sprintf("/api/v1/experiments/metrics-stream/metric-names?ids=%d&periodSeconds=1", a.exp)).Records()
 		if want := "[map[metricNames:[map[group:inference name:ms] map[group:training name:lr] map[group:validation name:loss] map[group:validation name:note]]" +
 			" searcherMetrics:[loss] trainingMetrics:[lr] validationMetrics:[loss note]]]"; fmt.Sprint(got) != want {
 			t.Errorf("names, %s: %v", state, got)
@@ -59,28 +62,28 @@ func TestMetricStreams(t *testing.T) {
 		"/trials-snapshot?metricName=loss&group=validation&batchesProcessed=22":                 "[map[trials:[]]]",
 		"/trials-snapshot?metricName=note&group=validation&batchesProcessed=20":                 "[map[trials:[]]]",
 	} {
-		if got := me.streamed(exp + path); fmt.Sprint(got) != want {
+		if got := me.Get(exp + path).Records(); fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", path, got, want)
 		}
 	}
-	sample := me.streamed(exp + "/trials-sample?metricName=loss&group=validation&startBatches=15")
-	if len(sample) != 1 || fmt.Sprint(at(t, sample[0], "promotedTrials")) != fmt.Sprint([]int{a.trial}) || fmt.Sprint(at(t, sample[0], "demotedTrials")) != "[]" ||
-		at(t, sample[0], "trials.0.data.0.batches") != 20.0 || at(t, sample[0], "trials.0.data.1.values.loss") != 1.0 || at(t, sample[0], "trials.0.hparams.lr") != 0.1 {
+	sample := me.Get(exp + "/trials-sample?metricName=loss&group=validation&startBatches=15").Records()
+	if len(sample) != 1 || fmt.Sprint(resttest.At(t, sample[0], "promotedTrials")) != fmt.Sprint([]int{a.trial}) || fmt.Sprint(resttest.At(t, sample[0], "demotedTrials")) != "[]" ||
+		resttest.At(t, sample[0], "trials.0.data.0.batches") != 20.0 || resttest.At(t, sample[0], "trials.0.data.1.values.loss") != 1.0 || resttest.At(t, sample[0], "trials.0.hparams.lr") != 0.1 {
 		t.Errorf("sample: %v", sample)
 	}
 	for path, says := range map[string]string{"/batches?group=training": "metricName", "/batches?metricName=x": "group", "/batches?metricName=x&group=y&periodSeconds=-1": "periodSeconds",
 		"/trials-snapshot?metricName=x&group=y&batchesMargin=-1": "batchesMargin", "/trials-sample?metricName=x&group=y&maxTrials=101": "maxTrials"} {
-		me.get(exp+path).says(400, says)
+		me.Get(exp+path).Says(400, says)
 	}
-	me.get("/api/v1/experiments/metrics-stream/metric-names").says(400, "ids")
-	me.get("/api/v1/experiments/metrics-stream/metric-names?ids=99").says(404, "99")
+	me.Get("/api/v1/experiments/metrics-stream/metric-names").Says(400, "ids")
+	me.Get("/api/v1/experiments/metrics-stream/metric-names?ids=99").Says(404, "99")
 }
 
 // TestMetricStreamsFollow an experiment until it has ended: each record has what is new, and the
 // best trials change.
 func TestMetricStreamsFollow(t *testing.T) {
 	r := newRig(t)
-	me := r.user("determined")
+	me := r.With("determined")
 	a := r.running()
 	other := r.Trial(a.exp, 1, 1)
 	value := func(trial int, loss float64) {
@@ -91,26 +94,26 @@ func TestMetricStreamsFollow(t *testing.T) {
 	a.reports("validation", 10, `{"loss":1}`)
 	value(a.trial, 1)
 	exp := fmt.Sprintf("/api/v1/experiments/%d/metrics-stream", a.exp)
-	batches := me.open(exp + "/batches?metricName=loss&group=validation&periodSeconds=1")
-	sample := me.open(exp + "/trials-sample?metricName=loss&group=validation&maxTrials=1&periodSeconds=1")
-	if got := fmt.Sprint(at(t, batches.record(r), "batches")); got != "[10]" {
+	batches := me.Open(exp + "/batches?metricName=loss&group=validation&periodSeconds=1")
+	sample := me.Open(exp + "/trials-sample?metricName=loss&group=validation&maxTrials=1&periodSeconds=1")
+	if got := fmt.Sprint(resttest.At(t, record(t, batches), "batches")); got != "[10]" {
 		t.Errorf("first: %s", got)
 	}
-	if got := fmt.Sprint(at(t, sample.record(r), "promotedTrials")); got != fmt.Sprint([]int{a.trial}) {
+	if got := fmt.Sprint(resttest.At(t, record(t, sample), "promotedTrials")); got != fmt.Sprint([]int{a.trial}) {
 		t.Errorf("promoted first: %s", got)
 	}
 	a.reports("validation", 20, `{"loss":0.9}`)
 	value(other, 0.5)
 	r.over(a.exp)
 	var steps, promoted, demoted, hparams string
-	for got := batches.record(r); got != nil; got = batches.record(r) {
-		steps += fmt.Sprint(at(t, got, "batches"))
+	for got := record(t, batches); got != nil; got = record(t, batches) {
+		steps += fmt.Sprint(resttest.At(t, got, "batches"))
 	}
-	for got := sample.record(r); got != nil; got = sample.record(r) {
-		promoted += fmt.Sprint(at(t, got, "promotedTrials"))
-		demoted += fmt.Sprint(at(t, got, "demotedTrials"))
-		for _, k := range at(t, got, "trials").([]any) {
-			hparams += fmt.Sprintf("%v:%v ", at(t, k, "trialId"), at(t, k, "hparams") != nil)
+	for got := record(t, sample); got != nil; got = record(t, sample) {
+		promoted += fmt.Sprint(resttest.At(t, got, "promotedTrials"))
+		demoted += fmt.Sprint(resttest.At(t, got, "demotedTrials"))
+		for _, k := range resttest.At(t, got, "trials").([]any) {
+			hparams += fmt.Sprintf("%v:%v ", resttest.At(t, k, "trialId"), resttest.At(t, k, "hparams") != nil)
 		}
 	}
 	if !strings.Contains(steps, "[20]") || strings.Contains(steps, "10") {
@@ -127,7 +130,7 @@ func TestMetricStreamsFollow(t *testing.T) {
 
 func TestProfiler(t *testing.T) {
 	r := newRig(t)
-	me := r.user("determined")
+	me := r.With("determined")
 	a := r.running()
 	a.reports("cpu", "2026-11-20T10:00:00Z", `{"n1":{"cpu_util_simple":50}}`)
 	a.reports("cpu", "2026-11-20T10:00:10Z", `{"n1":{"cpu_util_simple":60}}`)
@@ -135,24 +138,24 @@ func TestProfiler(t *testing.T) {
 	a.reports("training", 3, `{"n1":{"loss":1}}`)
 	path := a.path("/profiler")
 	r.over(a.exp)
-	if got, want := fmt.Sprint(me.streamed(path+"/available_series?follow=true")), fmt.Sprintf("[map[labels:[map[agentId:n1 gpuUuid: metricType:PROFILER_METRIC_TYPE_SYSTEM name:cpu_util_simple trialId:%d]"+
+	if got, want := fmt.Sprint(me.Get(path+"/available_series?follow=true").Records()), fmt.Sprintf("[map[labels:[map[agentId:n1 gpuUuid: metricType:PROFILER_METRIC_TYPE_SYSTEM name:cpu_util_simple trialId:%d]"+
 		" map[agentId:n1 gpuUuid:GPU-1 metricType:PROFILER_METRIC_TYPE_SYSTEM name:gpu_util trialId:%[1]d]]]]", a.trial); got != want {
 		t.Errorf("series: %s, want %s", got, want)
 	}
-	cpu := me.streamed(path + "/metrics?labels.name=cpu_util_simple&follow=true")
-	if len(cpu) != 1 || fmt.Sprint(at(t, cpu[0], "batch.values")) != "[50 60]" || fmt.Sprint(at(t, cpu[0], "batch.timestamps")) != "[2026-11-20T10:00:00Z 2026-11-20T10:00:10Z]" ||
-		fmt.Sprint(at(t, cpu[0], "batch.batches")) != "[0 0]" || at(t, cpu[0], "batch.labels.agentId") != "n1" {
+	cpu := me.Get(path + "/metrics?labels.name=cpu_util_simple&follow=true").Records()
+	if len(cpu) != 1 || fmt.Sprint(resttest.At(t, cpu[0], "batch.values")) != "[50 60]" || fmt.Sprint(resttest.At(t, cpu[0], "batch.timestamps")) != "[2026-11-20T10:00:00Z 2026-11-20T10:00:10Z]" ||
+		fmt.Sprint(resttest.At(t, cpu[0], "batch.batches")) != "[0 0]" || resttest.At(t, cpu[0], "batch.labels.agentId") != "n1" {
 		t.Errorf("cpu: %v", cpu)
 	}
 	for query, want := range map[string]int{"labels.name=gpu_util": 1, "labels.name=gpu_util&labels.gpuUuid=GPU-1": 1, "labels.name=gpu_util&labels.gpuUuid=GPU-2": 0,
 		"labels.name=cpu_util_simple&labels.agentId=n2": 0, "labels.name=loss": 0, "": 2, "sample=true": 2, "labels.gpuUuid=GPU-1": 1,
 		"labels.name=gpu_util&labels.metricType=PROFILER_METRIC_TYPE_SYSTEM": 1, "labels.name=gpu_util&labels.metricType=PROFILER_METRIC_TYPE_TIMING": 0} {
-		if got := me.streamed(path + "/metrics?" + query); len(got) != want {
+		if got := me.Get(path + "/metrics?" + query).Records(); len(got) != want {
 			t.Errorf("%s: %v", query, got)
 		}
 	}
-	me.get(path+"/metrics?sample=some").says(400, "sample")
-	me.post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).says(501, "/metrics, with one of the groups cpu, disk, gpu")
+	me.Get(path+"/metrics?sample=some").Says(400, "sample")
+	me.Post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).Says(501, "/metrics, with one of the groups cpu, disk, gpu")
 }
 
 // A stream of names knows a limited number of names to be sent.

@@ -1,17 +1,21 @@
 package nodes_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/rest/resttest"
+)
 
 // TestLostNodes: clients see by enabled and draining whether a node is alive, and a node that does not come back is not listed.
 func TestLostNodes(t *testing.T) {
 	r := newRig(t)
-	me := r.user("determined")
+	me := r.With("determined")
 	r.node("aaaaaaaa-1", "lost", 2)
 	r.node("bbbbbbbb-2", "alive", 2)
 	look := func(path, node string) map[string]any {
 		t.Helper()
-		for _, a := range me.get(path).ok().tree()["agents"].([]any) {
-			if at(t, a, "id") == node {
+		for _, a := range me.Get(path).OK().Tree()["agents"].([]any) {
+			if resttest.At(t, a, "id") == node {
 				return a.(map[string]any)
 			}
 		}
@@ -23,7 +27,7 @@ func TestLostNodes(t *testing.T) {
 			t.Fatal("the node is not listed")
 		}
 		for k, v := range want {
-			if got := at(t, a, k); got != v {
+			if got := resttest.At(t, a, k); got != v {
 				t.Errorf("%s is %v, want %v", k, got, v)
 			}
 		}
@@ -46,8 +50,8 @@ func TestLostNodes(t *testing.T) {
 		if a := look("/api/v1/agents", "lost"); a != nil {
 			t.Errorf("the node that did not come back is listed: %v", a)
 		}
-		me.get("/api/v1/agents/lost").says(404, "lost")
-		me.get("/api/v1/agents/lost/slots/0").says(404, "lost")
+		me.Get("/api/v1/agents/lost").Says(404, "lost")
+		me.Get("/api/v1/agents/lost/slots/0").Says(404, "lost")
 		has(look("/api/v1/agents?includeLost=true", "lost"), gone)
 	}
 	change(`status = 'ready', seen_at = now() - interval '1 hour'`)

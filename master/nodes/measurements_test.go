@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/rest/resttest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -25,16 +26,16 @@ func TestMeasurementsOfANode(t *testing.T) {
 	})
 	r.node("aaaaaaaa-1", "hot", 2)
 	r.node(silent, "silent", 2)
-	me := r.user("determined")
+	me := r.With("determined")
 	for range 3 {
-		got := me.get("/api/v1/detent/agents/hot/measurements").ok().tree()
-		if at(t, got, "devices.0.temperatureC") != 61.0 || at(t, got, "devices.0.powerWatts") != 120.5 || at(t, got, "devices.0.utilization") != nil {
+		got := me.Get("/api/v1/detent/agents/hot/measurements").OK().Tree()
+		if resttest.At(t, got, "devices.0.temperatureC") != 61.0 || resttest.At(t, got, "devices.0.powerWatts") != 120.5 || resttest.At(t, got, "devices.0.utilization") != nil {
 			t.Fatalf("%v", got)
 		}
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the node was asked %d times within %s", n, nodes.MeasuredFor)
 	}
-	me.get("/api/v1/detent/agents/silent/measurements").says(503, "does not answer")
-	me.get("/api/v1/detent/agents/none/measurements").says(404)
+	me.Get("/api/v1/detent/agents/silent/measurements").Says(503, "does not answer")
+	me.Get("/api/v1/detent/agents/none/measurements").Says(404)
 }

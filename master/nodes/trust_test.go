@@ -12,7 +12,7 @@ import (
 func TestOrphansAreListed(t *testing.T) {
 	r := newRig(t)
 	list := func(name string) (string, error) {
-		c, err := client.New(client.Options{Master: r.url, Token: name})
+		c, err := client.New(client.Options{Master: r.URL, Token: name})
 		if err != nil {
 			t.Fatal(err)
 		}

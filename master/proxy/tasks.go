@@ -8,7 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
-	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/memory"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Tasks serves the tasks' origin. It has no API and no sign-in, and it ignores tokens in headers: only
@@ -113,11 +114,7 @@ func network(remote string) string {
 	if err != nil {
 		return remote
 	}
-	from := at.Addr().Unmap().WithZone("")
-	if n, err := from.Prefix(64); err == nil && from.Is6() {
-		return n.String()
-	}
-	return from.String()
+	return memory.NetworkOf(at.Addr())
 }
 
 // visitor finds the user whose cookie for the task a request has; fault.NotFound for none.

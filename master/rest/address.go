@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/memory"
 )
 
 // Address is the address of a caller under which calls are counted. An IPv6 address is
@@ -16,17 +18,7 @@ func (q *Request) Address() string {
 	if !ok {
 		return q.RemoteIP().String()
 	}
-	return NetworkOf(from)
-}
-
-// NetworkOf is an address, or the network of an IPv6 address.
-func NetworkOf(of netip.Addr) string {
-	if of.Is6() {
-		if n, err := of.WithZone("").Prefix(64); err == nil {
-			return n.String()
-		}
-	}
-	return of.String()
+	return memory.NetworkOf(from)
 }
 
 // Client is the address of a caller: that of its connection or, if the connection is from a

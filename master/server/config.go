@@ -1,7 +1,7 @@
 package server
 
 import (
-	"github.com/goccy/go-yaml"
+	"encoding/json"
 
 	"github.com/detent-ml/detent/master/expconf"
 )
@@ -338,7 +338,7 @@ func (c *Config) storage() (expconf.CheckpointStorage, error) {
 	if c.CheckpointStorage == nil {
 		return expconf.CheckpointStorage{}, nil
 	}
-	src, err := yaml.Marshal(map[string]any{"checkpoint_storage": c.CheckpointStorage})
+	src, err := json.Marshal(map[string]any{"checkpoint_storage": c.CheckpointStorage})
 	if err != nil {
 		return expconf.CheckpointStorage{}, err
 	}

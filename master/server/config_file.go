@@ -1,159 +1,188 @@
 package server
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// The master validates the structure of a configuration file before it decodes the file, so
-// that all problems are reported at once, each with line and column.
-
-// read merges a file into c. A file that contains only comments changes nothing; the YAML library would reset c. Keys that are not
-// right are left out, so that the values of the others can be checked.
-func (c *Config) read(src []byte) (f fileChecker) {
-	f = fileChecker{places: map[string]string{}}
-	file, err := parser.ParseBytes(src, 0)
-	if err != nil {
-		f.syntax(err)
-		return f
+// read merges a file into c. All problems are reported at once, each with line and column. What is not right is left out, so that the
+// values of the other keys can be checked.
+func (c *Config) read(src []byte) (f fileReader) {
+	f = fileReader{places: map[string]string{}, said: map[string]bool{}}
+	root, problems := document.Parse("", src, document.StoredLimits())
+	for _, p := range problems {
+		f.problems = append(f.problems, p.String())
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.NullType {
-		return f
-	}
-	body := file.Docs[0].Body
-	if f.checkValue(body, reflect.TypeFor[Config](), ""); f.unread {
-		return f
-	}
-	if len(f.problems) == 0 {
-		err = yaml.Unmarshal(src, c)
-	} else {
-		err = yaml.NodeToValue(body, c)
-	}
-	if err != nil { // problems that only decoding finds
-		f.syntax(err)
+	if f.unread = len(problems) > 0; !f.unread {
+		f.unread = !f.value(root, reflect.ValueOf(c).Elem(), "")
 	}
 	return f
 }
 
-// A fileChecker collects what is wrong with a file, and where its keys are.
-type fileChecker struct {
+// A fileReader collects what is wrong with a file, and where its keys are.
+type fileReader struct {
 	problems []string
+	said     map[string]bool   // line:column of values with a problem; aliases repeat them
 	places   map[string]string // line:column of each known key
 	left     []string          // keys that were left out
-	unread   bool              // the file cannot be decoded
-}
-
-// syntax says what the YAML library found.
-func (f *fileChecker) syntax(err error) {
-	f.unread = true
-	var e yaml.Error
-	if !errors.As(err, &e) || e.GetToken() == nil || e.GetToken().Position == nil {
-		f.problems = append(f.problems, " "+yaml.FormatError(err, false, false))
-		return
-	}
-	p := e.GetToken().Position
-	f.problems = append(f.problems, fmt.Sprintf("%d:%d: %s", p.Line, p.Column, e.GetMessage()))
+	unread   bool              // too little of the file was understood to check the rest
 }
 
 // rejected reports whether a problem "key: message" is about a key that was left out.
-func (f *fileChecker) rejected(problem string) bool {
+func (f *fileReader) rejected(problem string) bool {
 	key, _, _ := strings.Cut(problem, ":")
 	return slices.ContainsFunc(f.left, func(section string) bool { return within(key, section) })
 }
 
-func (f *fileChecker) fail(at ast.Node, format string, args ...any) {
-	f.problems = append(f.problems, place(at)+": "+fmt.Sprintf(format, args...))
-}
+func place(line, column int) string { return fmt.Sprintf("%d:%d", line, column) }
 
-func place(n ast.Node) string {
-	p := n.GetToken().Position
-	return fmt.Sprintf("%d:%d", p.Line, p.Column)
-}
-
-// checkValue checks a value of the file against the type of its key. It reports whether the value can be decoded, perhaps with parts left out.
-func (f *fileChecker) checkValue(n ast.Node, t reflect.Type, path string) bool {
-	if a, ok := n.(*ast.AnchorNode); ok {
-		n = a.Value
+func (f *fileReader) fail(at, format string, args ...any) bool {
+	if !f.said[at] {
+		f.said[at] = true
+		f.problems = append(f.problems, at+": "+fmt.Sprintf(format, args...))
 	}
-	switch n.(type) {
-	case nil, *ast.NullNode, *ast.AliasNode: // an alias was checked at its anchor
+	return false
+}
+
+// value sets v to a value of the file; nothing changes it to nothing. It reports whether v is as the file says, perhaps without parts of it.
+func (f *fileReader) value(n *document.Node, v reflect.Value, path string) bool {
+	at := place(n.Line, n.Column)
+	if n.Kind == document.NullKind {
 		return true
 	}
-	switch {
-	case t.Kind() == reflect.Struct:
-		return f.checkFields(n, t, path)
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
-		list, ok := n.(*ast.SequenceNode)
-		if !ok {
-			f.fail(n, "%s: expected a list, found %s", path, kindOf(n))
-			f.unread = true // other keys name what is in these lists
+	if d, ok := v.Addr().Interface().(*Duration); ok {
+		if err := d.UnmarshalText([]byte(n.Text)); err != nil {
+			return f.fail(at, "%s: %v", path, err)
+		}
+		return true
+	}
+	ok := false
+	switch v.Kind() {
+	case reflect.Struct:
+		return f.section(n, v, path)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Struct {
+			return f.list(n, v, path)
+		}
+		ok = f.words(n, v)
+	case reflect.Map:
+		ok = f.names(n, v)
+	default:
+		ok = setScalar(n, v)
+	}
+	return ok || f.fail(at, "%s: expected %s, found %s", path, typeName(v.Type()), kindOf(n))
+}
+
+// setScalar sets v to a scalar, or to a section that somebody else checks. It reports whether n has a value of the type of v.
+func setScalar(n *document.Node, v reflect.Value) (ok bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		to := reflect.New(v.Type().Elem())
+		if ok = setScalar(n, to.Elem()); ok {
+			v.Set(to)
+		}
+	case reflect.Interface: // a section of an experiment
+		v.Set(reflect.ValueOf(n.Free()))
+		ok = true
+	case reflect.String:
+		if ok = n.Kind != document.ListKind && n.Kind != document.MapKind; ok {
+			v.SetString(n.Text)
+		}
+	case reflect.Bool:
+		var b bool
+		if b, ok = n.Truth(); ok {
+			v.SetBool(b)
+		}
+	case reflect.Int:
+		var i int64
+		if i, ok = n.Whole(); ok {
+			v.SetInt(i)
+		}
+	case reflect.Float64:
+		if n.Kind == document.IntKind {
+			n.F = float64(n.I)
+		}
+		if ok = n.Kind == document.IntKind || n.Kind == document.FloatKind; ok {
+			v.SetFloat(n.F)
+		}
+	}
+	return ok
+}
+
+// words sets v to a list of scalars.
+func (f *fileReader) words(n *document.Node, v reflect.Value) bool {
+	list := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, x := range n.Items {
+		if !setScalar(x, list.Index(i)) {
 			return false
 		}
-		for i, x := range list.Values {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			f.places[at] = place(x)
-			if !f.checkValue(x, t.Elem(), at) {
-				f.unread = true
-			}
-		}
-	case t.Kind() != reflect.Interface: // sections of an experiment are checked elsewhere
-		v := reflect.New(t)
-		if d, ok := v.Interface().(*Duration); ok {
-			if err := d.UnmarshalYAML([]byte(n.String())); err != nil {
-				f.fail(n, "%s: %v", path, err)
-				return false
-			}
-		} else if err := yaml.NodeToValue(n, v.Interface()); err != nil {
-			f.fail(n, "%s: expected %s, found %s", path, typeName(t), kindOf(n))
+	}
+	v.Set(list)
+	return n.Kind == document.ListKind
+}
+
+// names sets v to scalars with names.
+func (f *fileReader) names(n *document.Node, v reflect.Value) bool {
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, x := range n.Fields {
+		item := reflect.New(v.Type().Elem()).Elem()
+		if !setScalar(x.Value, item) {
 			return false
+		}
+		v.SetMapIndex(reflect.ValueOf(x.Key), item)
+	}
+	return n.Kind == document.MapKind
+}
+
+// list sets v to a list of sections. If it cannot, other keys that name one of these sections cannot be checked.
+func (f *fileReader) list(n *document.Node, v reflect.Value, path string) bool {
+	if n.Kind != document.ListKind {
+		f.unread = true
+		return f.fail(place(n.Line, n.Column), "%s: expected a list, found %s", path, kindOf(n))
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
+	for i, x := range n.Items {
+		at := document.Index(path, i)
+		f.places[at] = place(x.Line, x.Column)
+		if !f.value(x, v.Index(i), at) {
+			f.unread = true
 		}
 	}
 	return true
 }
 
-// checkFields checks the keys of a section, and leaves those out whose values cannot be decoded.
-func (f *fileChecker) checkFields(n ast.Node, t reflect.Type, path string) bool {
-	m, ok := n.(ast.MapNode)
-	if !ok {
-		f.fail(n, "%s: expected a section with keys, found %s", strings.Trim(path, "."), kindOf(n))
-		return false
+// section sets the keys of a section, and leaves those out whose values are not right.
+func (f *fileReader) section(n *document.Node, v reflect.Value, path string) bool {
+	if n.Kind != document.MapKind {
+		return f.fail(place(n.Line, n.Column), "%s: expected a section with keys, found %s", cmp.Or(path, "the file"), kindOf(n))
 	}
-	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		fields[t.Field(i).Tag.Get("yaml")] = t.Field(i).Type
+	fields := map[string]int{}
+	for i := range v.NumField() {
+		fields[v.Type().Field(i).Tag.Get("yaml")] = i
 	}
-	bad := map[*ast.MappingValueNode]bool{}
-	for it := m.MapRange(); it.Next(); {
-		key := it.Key().GetToken().Value
-		at := strings.TrimPrefix(path+"."+key, ".")
-		if field, known := fields[key]; known {
-			f.places[at] = place(it.Key())
-			if !f.checkValue(it.Value(), field, at) {
-				bad[it.KeyValue()] = true
-				f.left = append(f.left, at)
-			}
-		} else if key != "<<" {
-			f.fail(it.Key(), "%s: no such key%s", at, hint(key, path, fields))
+	for _, x := range n.Fields {
+		at := document.Join(path, x.Key)
+		i, known := fields[x.Key]
+		if !known {
+			f.fail(place(x.Line, x.Column), "%s: no such key%s", at, hint(x.Key, path, slices.Collect(maps.Keys(fields))))
+			continue
+		}
+		f.places[at] = place(x.Line, x.Column)
+		before := reflect.New(v.Field(i).Type()).Elem()
+		before.Set(v.Field(i))
+		if !f.value(x.Value, v.Field(i), at) {
+			v.Field(i).Set(before)
+			f.left = append(f.left, at)
 		}
 	}
-	if len(bad) == 0 {
-		return true
-	}
-	whole, ok := m.(*ast.MappingNode)
-	if ok {
-		whole.Values = slices.DeleteFunc(whole.Values, func(v *ast.MappingValueNode) bool { return bad[v] })
-	}
-	return ok
+	return true
 }
 
 // determinedKeys are the keys of Determined's master.yaml that have another name in Detent.
@@ -164,11 +193,11 @@ var determinedKeys = map[string]string{
 	"provider":                 "nothing: Nomad's autoscaler adds and removes nodes", "log": "log_level", "root": "nothing: the pages are in det-master", "telemetry": "nothing: Detent sends no telemetry",
 }
 
-func hint(key, path string, fields map[string]reflect.Type) string {
+func hint(key, path string, known []string) string {
 	if ours, theirs := determinedKeys[key]; theirs && (path == "" || strings.HasPrefix(path, "resource_pools")) {
 		return "; this is a key of Determined, for which Detent has " + ours
 	}
-	near := spelling.Nearest(key, slices.Collect(maps.Keys(fields)))
+	near := spelling.Nearest(key, known)
 	if near == "" {
 		return ""
 	}
@@ -179,22 +208,27 @@ func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Map:
-		return "names with numbers"
+		if t.Elem().Kind() == reflect.Float64 {
+			return "names with numbers"
+		}
+		return "names with words"
 	case reflect.Slice:
 		return "a list of words"
 	}
 	return "a word"
 }
 
-func kindOf(n ast.Node) string {
-	switch n.(type) {
-	case ast.MapNode:
+func kindOf(n *document.Node) string {
+	switch n.Kind {
+	case document.MapKind:
 		return "a section with keys"
-	case *ast.SequenceNode:
+	case document.ListKind:
 		return "a list"
 	}
-	return fmt.Sprintf("%q", n.GetToken().Value)
+	return fmt.Sprintf("%q", document.Clip(n.Text))
 }

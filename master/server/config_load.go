@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/spelling"
@@ -31,11 +30,6 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	}
 	*d = Duration(v)
 	return nil
-}
-
-// UnmarshalYAML decodes a duration from a YAML scalar.
-func (d *Duration) UnmarshalYAML(b []byte) error {
-	return d.UnmarshalText([]byte(strings.Trim(strings.TrimSpace(string(b)), `"'`)))
 }
 
 // Defaults returns the configuration of a master without the address of its database.
@@ -69,7 +63,7 @@ func CheckConfig(path string, environ, flags []string) error {
 func loadConfig(cfg Config, path string, environ, flags []string) (Config, error) {
 	var problems []string
 	from := sources{}
-	f := fileChecker{}
+	f := fileReader{}
 	if path != "" {
 		src, err := os.ReadFile(path)
 		if err != nil {
@@ -170,12 +164,24 @@ func setValue(v reflect.Value, value string) error {
 		}
 		v.SetInt(int64(n))
 	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.String {
-			return yaml.Unmarshal([]byte(value), v.Addr().Interface())
+		if v.Type().Elem().Kind() == reflect.String {
+			v.Set(reflect.ValueOf(strings.Split(value, ",")))
+			return nil
 		}
-		v.Set(reflect.ValueOf(strings.Split(value, ",")))
-	default:
-		return yaml.Unmarshal([]byte(value), v.Addr().Interface())
+	}
+	return setDocument(v, value)
+}
+
+// setDocument sets a value that is written in YAML or JSON.
+func setDocument(v reflect.Value, text string) error {
+	n, problems := document.Parse("", []byte(text), document.StoredLimits())
+	if len(problems) > 0 {
+		return document.Errors(problems)
+	}
+	f := fileReader{places: map[string]string{}, said: map[string]bool{}}
+	f.value(n, v, "")
+	if len(f.problems) > 0 {
+		return errors.New(strings.Join(f.problems, "; "))
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/detent-ml/detent/master/memory"
 )
 
 // ConnectionsConfig limits the connections of clients.
@@ -51,7 +53,7 @@ type connections struct {
 
 	mu      sync.Mutex
 	open    int
-	of      map[netip.Prefix]int
+	of      map[string]int
 	refused uint64
 	lastLog time.Time // time of the last log line about rejected connections
 }
@@ -66,7 +68,7 @@ func newConnections(cfg *Config, log *slog.Logger) *connections {
 		}
 		return a.IsLoopback()
 	}
-	c := &connections{max: cfg.Connections.Max, each: cfg.Connections.MaxPerAddress, exempt: exempt, linger: lingerTime, log: log, of: map[netip.Prefix]int{}}
+	c := &connections{max: cfg.Connections.Max, each: cfg.Connections.MaxPerAddress, exempt: exempt, linger: lingerTime, log: log, of: map[string]int{}}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur/4*3 < uint64(c.max) {
 		c.max = int(files.Cur / 4 * 3)
@@ -111,24 +113,10 @@ func addressOf(conn net.Conn) (netip.Addr, bool) {
 	return a.Unmap(), ok
 }
 
-// networkOf is the network for which an address is counted, because an owner of an IPv6 network
-// can use any number of its addresses.
-func networkOf(a netip.Addr) netip.Prefix {
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	p, err := a.WithZone("").Prefix(bits)
-	if err != nil { // not an address: all such clients count as one
-		return netip.Prefix{}
-	}
-	return p
-}
-
 func (c *connections) enter(from netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := networkOf(from)
+	key := memory.NetworkOf(from)
 	if !c.fits(from, c.of[key]) {
 		c.refused++
 		if now := time.Now(); now.Sub(c.lastLog) >= rejectionLogInterval {
@@ -158,7 +146,7 @@ func (c *connections) fits(from netip.Addr, held int) bool {
 func (c *connections) leave(from netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := networkOf(from)
+	key := memory.NetworkOf(from)
 	c.open--
 	if c.of[key]--; c.of[key] <= 0 {
 		delete(c.of, key)

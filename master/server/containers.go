@@ -1,11 +1,10 @@
 package server
 
 import (
+	"encoding/json"
 	"path"
 	"regexp"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
@@ -64,7 +63,7 @@ func parseTaskDefaults(section any) (expconf.TaskContainerDefaults, error) {
 	if section == nil {
 		return expconf.TaskContainerDefaults{}, nil
 	}
-	src, err := yaml.Marshal(section)
+	src, err := json.Marshal(section)
 	if err != nil {
 		return expconf.TaskContainerDefaults{}, err
 	}

@@ -34,10 +34,7 @@ func (w *WebhooksConfig) check(k *checker, publicURL string) {
 // allowed parses the networks.
 func (w *WebhooksConfig) allowed() (list []netip.Prefix, err error) {
 	for _, text := range w.Allow {
-		network, err := netip.ParsePrefix(text)
-		if ip, notIP := netip.ParseAddr(text); notIP == nil {
-			network, err = ip.Prefix(ip.BitLen())
-		}
+		network, err := prefixOf(text)
 		if err != nil {
 			return nil, fmt.Errorf("expected a network such as 10.1.0.0/16, or an address; found %q", text)
 		}

@@ -1,12 +1,12 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/metrics"
 )
 
@@ -109,70 +109,32 @@ func storedDocuments(column string) string {
 // eachName calls found for each value in a document that is neither an object nor null. The name of a value begins with the names
 // of the objects that contain it.
 func eachName(raw []byte, found func(name []byte, kind string)) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	first, err := d.Token()
-	if err != nil || first != json.Delim('{') {
-		return err
+	p := jsontext.NewParser(raw)
+	if p.Peek() != '{' {
+		return nil
 	}
-	return namesWithin(d, nil, found)
+	return namesWithin(&p, nil, found)
 }
 
-// namesWithin reads the rest of an object, whose values' names begin with prefix.
-func namesWithin(d *json.Decoder, prefix []byte, found func(name []byte, kind string)) error {
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		text, _ := key.(string)
-		name := append(append([]byte{}, prefix...), text...)
-		value, err := d.Token()
-		if err != nil {
-			return err
-		}
-		kind := "string"
-		switch v := value.(type) {
-		case nil:
-			kind = ""
-		case bool:
-			kind = "boolean"
-		case json.Number:
+// kinds are those of values, by their first byte; those of numbers have none here.
+var kinds = map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "", 'n': ""}
+
+// namesWithin reads an object, whose values' names begin with prefix.
+func namesWithin(p *jsontext.Parser, prefix []byte, found func(name []byte, kind string)) error {
+	return p.Members(func(key []byte) error {
+		name := slices.Concat(prefix, key)
+		first := p.Peek()
+		kind, known := kinds[first]
+		if !known {
 			kind = "number"
-		case json.Delim:
-			if kind = "array"; v == '{' {
-				kind = ""
-			}
-			if v == '{' && len(name) < maxValueName {
-				err = namesWithin(d, append(name, '.'), found)
-			} else {
-				err = skipRest(d)
-			}
-		}
-		if err != nil {
-			return err
 		}
 		if kind != "" && len(name) <= maxValueName {
 			found(name, kind)
 		}
-	}
-	_, err := d.Token() // the end of the object
-	return err
-}
-
-// skipRest reads the rest of a list or an object.
-func skipRest(d *json.Decoder) error {
-	for depth := 1; depth > 0; {
-		t, err := d.Token()
-		if err != nil {
-			return err
+		if first == '{' && len(name) < maxValueName {
+			return namesWithin(p, append(name, '.'), found)
 		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-	}
-	return nil
+		_, err := p.Value()
+		return err
+	})
 }

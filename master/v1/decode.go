@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/decimals"
+	"github.com/detent-ml/detent/master/jsontext"
 )
 
 // maxDepth limits the nesting of messages; no message of the API is deeper.
@@ -29,14 +29,14 @@ func Unmarshal(data []byte, v any) error {
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
 		panic("v1: Unmarshal needs a pointer")
 	}
-	p := parser{data: data}
+	p := parser{Parser: jsontext.NewParser(data)}
 	err := p.decode(rv.Elem(), 0)
-	if p.peek(); err == nil && p.at < len(data) {
-		err = errSyntax
+	if err == nil && !p.Done() {
+		err = jsontext.ErrSyntax
 	}
 	var m *mismatchError
 	switch {
-	case errors.Is(err, errSyntax):
+	case errors.Is(err, jsontext.ErrSyntax):
 		return syntaxError(data)
 	case errors.As(err, &m) && m.path == "":
 		m.path = "the body"
@@ -55,20 +55,42 @@ func syntaxError(data []byte) error {
 	return fmt.Errorf("the body is not JSON: %w", err)
 }
 
+// parser reads a body, and counts the memory that its values need.
+type parser struct {
+	jsontext.Parser
+	made int // bytes of the values that lists, maps and pointers have needed
+}
+
+// A body may need sparseBytes, and sparseFactor bytes for each of its own: lists of empty objects would need fifty times as
+// much, and so more memory than the caller was granted.
+const (
+	sparseBytes  = 2 << 20
+	sparseFactor = 4
+)
+
+// need counts a value of n bytes that is about to be made.
+func (p *parser) need(n uintptr) error {
+	p.made += int(n)
+	if p.made <= sparseBytes || p.made <= sparseBytes+sparseFactor*p.Len() {
+		return nil
+	}
+	return &mismatchError{want: "values that are mostly not empty", got: fmt.Sprintf("a body of %d bytes with too many small ones", p.Len())}
+}
+
 // decode decodes the next value into v. The path of a value is added to an error while the
 // error returns, so that it costs nothing without an error.
 func (p *parser) decode(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return &mismatchError{want: fmt.Sprintf("nothing nested more than %d deep", maxDepth), got: "deeper"}
 	}
-	first := p.peek()
+	first := p.Peek()
 	if first == 'n' {
-		_, err := p.value()
+		_, err := p.Value()
 		return err
 	}
 	switch v.Type() {
 	case timeType, structType, bytesType:
-		raw, err := p.value()
+		raw, err := p.Value()
 		if err != nil {
 			return err
 		}
@@ -92,7 +114,7 @@ func (p *parser) decode(v reflect.Value, depth int) error {
 	case reflect.Map:
 		return p.dict(v, depth)
 	}
-	raw, err := p.value()
+	raw, err := p.Value()
 	if err != nil {
 		return err
 	}
@@ -109,7 +131,7 @@ func decodeSpecial(raw []byte, v reflect.Value) error {
 	if raw[0] != '{' {
 		return mismatch("an object", raw)
 	}
-	if err := decimals.Check(raw); err != nil {
+	if err := jsontext.CheckDigits(raw); err != nil {
 		return err
 	}
 	v.SetBytes(bytes.Clone(raw))
@@ -119,7 +141,7 @@ func decodeSpecial(raw []byte, v reflect.Value) error {
 func decodeScalar(raw []byte, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
-		s, ok := unquote(raw)
+		s, ok := jsontext.Unquote(raw)
 		if !ok {
 			return mismatch("a string", raw)
 		}
@@ -142,7 +164,7 @@ func decodeScalar(raw []byte, v reflect.Value) error {
 
 // unfit returns the error for a value of the wrong type.
 func (p *parser) unfit(want string) error {
-	raw, err := p.value()
+	raw, err := p.Value()
 	if err != nil {
 		return err
 	}
@@ -150,14 +172,14 @@ func (p *parser) unfit(want string) error {
 }
 
 func (p *parser) message(v reflect.Value, depth int) error {
-	if p.peek() != '{' {
+	if p.Peek() != '{' {
 		return p.unfit("an object")
 	}
 	plan := planOf(v.Type())
-	return p.members(func(name []byte) error {
+	return p.Members(func(name []byte) error {
 		i, ok := plan.byName[string(name)]
 		if !ok {
-			_, err := p.value()
+			_, err := p.Value()
 			return err
 		}
 		f := &plan.fields[i]
@@ -166,22 +188,13 @@ func (p *parser) message(v reflect.Value, depth int) error {
 }
 
 func (p *parser) list(v reflect.Value, depth int) error {
-	if p.peek() != '[' {
+	if p.Peek() != '[' {
 		return p.unfit("a list")
 	}
-	p.at++
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	for n := 0; ; n++ {
-		switch c := p.peek(); {
-		case c == ']':
-			p.at++
-			return nil
-		case n == 0:
-		case c == ',':
-			p.at++
-		default:
-			return errSyntax
-		}
+	n := -1
+	return p.Items(func() error {
+		n++
 		if err := p.need(v.Type().Elem().Size()); err != nil {
 			return err
 		}
@@ -192,17 +205,18 @@ func (p *parser) list(v reflect.Value, depth int) error {
 		if err := p.decode(v.Index(n), depth+1); err != nil {
 			return within(err, "["+strconv.Itoa(n)+"]")
 		}
-	}
+		return nil
+	})
 }
 
 const mapEntry = 48 // bytes of an entry of a map, beside its value
 
 func (p *parser) dict(v reflect.Value, depth int) error {
-	if p.peek() != '{' {
+	if p.Peek() != '{' {
 		return p.unfit("an object")
 	}
 	m := reflect.MakeMap(v.Type())
-	err := p.members(func(name []byte) error {
+	err := p.Members(func(name []byte) error {
 		if err := p.need(mapEntry + v.Type().Elem().Size()); err != nil {
 			return err
 		}
@@ -245,7 +259,7 @@ func decodeFloat(raw []byte, v reflect.Value) error {
 }
 
 func decodeTime(raw []byte, v reflect.Value) error {
-	s, ok := unquote(raw)
+	s, ok := jsontext.Unquote(raw)
 	if !ok {
 		return mismatch("a time", raw)
 	}
@@ -269,7 +283,7 @@ func ParseTime(s string) (time.Time, error) {
 }
 
 func decodeBytes(raw []byte, v reflect.Value) error {
-	s, ok := unquote(raw)
+	s, ok := jsontext.Unquote(raw)
 	if !ok {
 		return mismatch("base64", raw)
 	}
@@ -288,21 +302,9 @@ func decodeBytes(raw []byte, v reflect.Value) error {
 	return nil
 }
 
-func unquote(raw []byte) (string, bool) {
-	if raw[0] != '"' {
-		return "", false
-	}
-	if bytes.IndexByte(raw, '\\') < 0 { // the common case
-		return string(raw[1 : len(raw)-1]), true
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
-}
-
 // bare returns a scalar's text without quotes.
 func bare(raw []byte) string {
-	if s, ok := unquote(raw); ok {
+	if s, ok := jsontext.Unquote(raw); ok {
 		return s
 	}
 	return string(raw)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/detent-ml/detent/master/jsontext"
 )
 
 const (
@@ -34,7 +36,7 @@ func SplitFiles(r io.Reader, field string, rest io.Writer, sink FileSink) error 
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the body is not JSON: unexpected end at byte %d", s.at)
-	case errors.Is(err, errSyntax):
+	case errors.Is(err, jsontext.ErrSyntax):
 		return fmt.Errorf("the body is not JSON: unexpected character at byte %d", s.at)
 	}
 	return err
@@ -69,7 +71,7 @@ func (s *splitter) back() error { s.at--; return s.r.UnreadByte() }
 func (s *splitter) expect(want byte) error {
 	c, err := s.next()
 	if err == nil && c != want {
-		return errSyntax
+		return jsontext.ErrSyntax
 	}
 	return err
 }
@@ -87,7 +89,7 @@ func (s *splitter) message() error {
 		if strings.IndexByte("[\"-0123456789tfn", c) >= 0 {
 			return errors.New("the body is not a JSON object: expected an object, in braces")
 		}
-		return errSyntax
+		return jsontext.ErrSyntax
 	}
 	out := bufio.NewWriterSize(s.rest, 4<<10)
 	sep := byte('{')
@@ -113,7 +115,7 @@ func (s *splitter) message() error {
 	}
 	if _, err := s.next(); !errors.Is(err, io.EOF) {
 		if err == nil {
-			err = errSyntax
+			err = jsontext.ErrSyntax
 		}
 		return err
 	}
@@ -131,7 +133,7 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 		case c == '}' && first:
 			return nil
 		case c != '"':
-			return errSyntax
+			return jsontext.ErrSyntax
 		}
 		if err := s.back(); err != nil {
 			return err
@@ -140,9 +142,9 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 		if err := s.copyValue(&raw); err != nil {
 			return err
 		}
-		name, ok := unquote(raw.Bytes())
+		name, ok := jsontext.Unquote(raw.Bytes())
 		if !ok {
-			return errSyntax
+			return jsontext.ErrSyntax
 		}
 		if err := s.expect(':'); err != nil {
 			return err
@@ -157,7 +159,7 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 		case c == '}':
 			return nil
 		case c != ',':
-			return errSyntax
+			return jsontext.ErrSyntax
 		}
 	}
 }
@@ -207,7 +209,7 @@ func (s *splitter) copyValue(to byteWriter) error {
 			err = to.WriteByte(c)
 		case '}', ']', ',', ':':
 			if depth == 0 {
-				return errSyntax // where a value was expected
+				return jsontext.ErrSyntax // where a value was expected
 			}
 			if c == '}' || c == ']' {
 				depth--
@@ -285,7 +287,7 @@ func (s *splitter) copyScalar(c byte, to byteWriter) error {
 		}
 		c = next
 	}
-	return errSyntax
+	return jsontext.ErrSyntax
 }
 
 // files reads the list of files.
@@ -324,7 +326,7 @@ func (s *splitter) files() error {
 		case c == ']':
 			return nil
 		case c != ',':
-			return errSyntax
+			return jsontext.ErrSyntax
 		}
 	}
 }
@@ -337,7 +339,7 @@ func (s *splitter) null() error {
 		}
 		s.at++
 		if c != want {
-			return errSyntax
+			return jsontext.ErrSyntax
 		}
 	}
 	return nil
@@ -370,7 +372,7 @@ func (s *splitter) file(i int) error {
 	_ = meta.WriteByte('}')
 	var f File
 	if !json.Valid(meta.Bytes()) {
-		return errSyntax
+		return jsontext.ErrSyntax
 	}
 	if err := Unmarshal(meta.Bytes(), &f); err != nil {
 		return fmt.Errorf("%s[%d]: %w", s.field, i, err)
@@ -435,7 +437,7 @@ func (s *splitter) escape(d *base64Stream) error {
 	}
 	var text string
 	if json.Unmarshal([]byte(`"`+string(raw)+`"`), &text) != nil {
-		return errSyntax
+		return jsontext.ErrSyntax
 	}
 	s.skip(len(raw))
 	if text == "\n" || text == "\r" { // some encoders break base64 into lines

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -15,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/rest/resttest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 	"github.com/detent-ml/detent/master/webhook/sender"
@@ -28,17 +26,12 @@ import (
 // A rig serves the room alone. Whoever has a token is the user of that name, without roles.
 type rig struct {
 	*world
-	url string
+	*resttest.Site
 }
 
 func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 	t.Helper()
 	r := &rig{world: newWorld(t)}
-	router := rest.New(t.Context(), rest.Config{Log: slog.New(slog.DiscardHandler), Identify: r.who,
-		Access:        func(*rest.Route, auth.Who) error { return nil },
-		AccessChanges: func() (<-chan struct{}, func()) { return nil, func() {} },
-		Poller:        func(c *rest.Call) string { return c.Owner() },
-		LimitReads:    func(ctx context.Context, _ int64) context.Context { return ctx }})
 	d := webhook.Deps{DB: r.DB.DB, Bus: r.Bus, TriggersChanged: func() {},
 		OwnerOf: func(ctx context.Context, id int) (int, error) {
 			w, err := workspaces.Get(ctx, r.DB.DB, id)
@@ -49,95 +42,8 @@ func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 	for _, fn := range change {
 		fn(&d)
 	}
-	webhook.Routes(router, d)
-	router.Mount()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.url = "http://" + lis.Addr().String()
-	served := make(chan error, 1)
-	go func() { served <- router.Listen(lis) }()
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		if err := router.Shutdown(10 * time.Second); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
+	r.Site = resttest.Serve(t, resttest.ByName(r.DB.DB), func(router *rest.Router) { webhook.Routes(router, d) })
 	return r
-}
-
-func (r *rig) who(_ context.Context, token rest.Credential) (auth.Who, error) {
-	id := r.Int(`SELECT coalesce((SELECT id FROM users WHERE username = $1), 0)`, token.Token)
-	if id == 0 {
-		return auth.Who{}, fault.New(fault.Unauthenticated, "nobody has this token")
-	}
-	return auth.Who{UserID: id, Username: token.Token, Admin: token.Token == "admin", SessionID: 1}, nil
-}
-
-func (r *rig) user(name string) as { return as{r, name} }
-
-// as is a client with a token.
-type as struct {
-	r     *rig
-	token string
-}
-
-func (c as) get(path string) answer         { return c.do("GET", path, "") }
-func (c as) post(path, body string) answer  { return c.do("POST", path, body) }
-func (c as) patch(path, body string) answer { return c.do("PATCH", path, body) }
-func (c as) del(path string) answer         { return c.do("DELETE", path, "") }
-
-func (c as) do(method, path, body string) answer {
-	c.r.T.Helper()
-	q, err := http.NewRequestWithContext(c.r.T.Context(), method, c.r.url+path, strings.NewReader(body))
-	if err != nil {
-		c.r.T.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+c.token)
-	resp, err := http.DefaultClient.Do(q)
-	if err != nil {
-		c.r.T.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.r.T.Fatal(err)
-	}
-	return answer{c.r.T, method + " " + path, resp.StatusCode, b}
-}
-
-// An answer is what a call returned.
-type answer struct {
-	t    testing.TB
-	what string
-	code int
-	body []byte
-}
-
-func (a answer) ok() answer { a.t.Helper(); return a.is(200) }
-
-func (a answer) is(code int) answer {
-	a.t.Helper()
-	if a.code != code {
-		a.t.Fatalf("%s: %d, want %d: %s", a.what, a.code, code, a.body)
-	}
-	return a
-}
-
-func (a answer) says(code int, word string) {
-	a.t.Helper()
-	if a.is(code); !strings.Contains(string(a.body), word) {
-		a.t.Fatalf("%s: %s does not say %q", a.what, a.body, word)
-	}
-}
-
-func (a answer) into(v any) {
-	a.t.Helper()
-	if err := json.Unmarshal(a.body, v); err != nil {
-		a.t.Fatalf("%s: %v: %s", a.what, err, a.body)
-	}
 }
 
 // hookBody is a request for a webhook; change replaces fields.
@@ -161,7 +67,7 @@ func trigger(kind, condition string) []any {
 
 func TestWebhooks(t *testing.T) {
 	r := newRig(t)
-	admin, me := r.user("admin"), r.user("determined")
+	admin, me := r.With("admin"), r.With("determined")
 	mine := r.Int(`INSERT INTO workspaces (name, owner_id) SELECT 'mine', id FROM users WHERE username = 'determined' RETURNING id`)
 
 	var made struct {
@@ -176,33 +82,33 @@ func TestWebhooks(t *testing.T) {
 			}
 		}
 	}
-	admin.post("/api/v1/webhooks", hookBody(t, nil)).ok().into(&made)
+	admin.Post("/api/v1/webhooks", hookBody(t, nil)).OK().Into(&made)
 	everywhere := made.Webhook.ID
 	if w := made.Webhook; w.URL != "https://example.com/secret" || w.WorkspaceID != 0 || w.Mode != "WEBHOOK_MODE_WORKSPACE" || w.WebhookType != "WEBHOOK_TYPE_DEFAULT" ||
 		len(w.Triggers) != 1 || w.Triggers[0].WebhookID != w.ID || w.Triggers[0].TriggerType != "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE" || w.Triggers[0].Condition["state"] != "COMPLETED" {
 		t.Errorf("%+v", w)
 	}
-	me.post("/api/v1/webhooks", hookBody(t, nil)).says(400, "non admin users can't edit global webhooks")
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1})).is(400)
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 99})).is(404)
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine, "webhookType": "WEBHOOK_TYPE_SLACK", "mode": "WEBHOOK_MODE_SPECIFIC",
-		"triggers": trigger("CUSTOM", `{}`)})).ok().into(&made)
+	me.Post("/api/v1/webhooks", hookBody(t, nil)).Says(400, "non admin users can't edit global webhooks")
+	me.Post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1})).Is(400)
+	me.Post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 99})).Is(404)
+	me.Post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine, "webhookType": "WEBHOOK_TYPE_SLACK", "mode": "WEBHOOK_MODE_SPECIFIC",
+		"triggers": trigger("CUSTOM", `{}`)})).OK().Into(&made)
 	own := made.Webhook.ID
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine})).is(409)
-	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1, "name": ""})).ok().into(&made)
+	me.Post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine})).Is(409)
+	admin.Post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1, "name": ""})).OK().Into(&made)
 	if !strings.HasPrefix(made.Webhook.Name, "webhook-") {
 		t.Errorf("a webhook without a name is called %q", made.Webhook.Name)
 	}
 	theirs := made.Webhook.ID
 
-	list := func(who as) string {
+	list := func(who resttest.Client) string {
 		var got struct {
 			Webhooks []struct {
 				ID  int
 				URL string
 			}
 		}
-		who.get("/api/v1/webhooks").ok().into(&got)
+		who.Get("/api/v1/webhooks").OK().Into(&got)
 		var all []string
 		for _, w := range got.Webhooks {
 			all = append(all, fmt.Sprint(w.ID, " ", w.URL))
@@ -218,25 +124,25 @@ func TestWebhooks(t *testing.T) {
 
 	for _, id := range []int{everywhere, theirs} {
 		path := fmt.Sprintf("/api/v1/webhooks/%d", id)
-		me.patch(path, `{"url":"https://example.com"}`).is(400)
-		me.del(path).is(400)
-		me.post(path+"/test", "").is(400)
-		me.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", id)).is(403)
-		me.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/1/redeliver", id), "").is(403)
+		me.Patch(path, `{"url":"https://example.com"}`).Is(400)
+		me.Delete(path).Is(400)
+		me.Post(path+"/test", "").Is(400)
+		me.Get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", id)).Is(403)
+		me.Post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/1/redeliver", id), "").Is(403)
 	}
-	me.patch(fmt.Sprintf("/api/v1/webhooks/%d", own), `{"url":"http://10.0.0.1/"}`).is(400)
-	me.patch(fmt.Sprintf("/api/v1/webhooks/%d", own), `{"url":"https://example.com/other"}`).ok()
+	me.Patch(fmt.Sprintf("/api/v1/webhooks/%d", own), `{"url":"http://10.0.0.1/"}`).Is(400)
+	me.Patch(fmt.Sprintf("/api/v1/webhooks/%d", own), `{"url":"https://example.com/other"}`).OK()
 	if got := list(me); !strings.Contains(got, "https://example.com/other") {
 		t.Errorf("after a change: %s", got)
 	}
-	me.del(fmt.Sprintf("/api/v1/webhooks/%d", own)).ok()
-	me.del(fmt.Sprintf("/api/v1/webhooks/%d", own)).is(404)
+	me.Delete(fmt.Sprintf("/api/v1/webhooks/%d", own)).OK()
+	me.Delete(fmt.Sprintf("/api/v1/webhooks/%d", own)).Is(404)
 }
 
 // TestWrongWebhooks: invalid webhooks, and the errors for them.
 func TestWrongWebhooks(t *testing.T) {
 	r := newRig(t)
-	admin := r.user("admin")
+	admin := r.With("admin")
 	long := strings.Repeat("(a?){999}", 9)
 	for _, c := range []struct {
 		change map[string]any
@@ -263,17 +169,17 @@ func TestWrongWebhooks(t *testing.T) {
 		{map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"metric":"loss","above":1,"below":2}`)}, "above and below"},
 		{map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"above":1}`)}, "name of a metric"},
 	} {
-		if a := admin.post("/api/v1/webhooks", hookBody(t, c.change)).is(400); !strings.Contains(string(a.body), c.words) {
-			t.Errorf("%v: %s", c.change, a.body)
+		if a := admin.Post("/api/v1/webhooks", hookBody(t, c.change)).Is(400); !strings.Contains(string(a.Body), c.words) {
+			t.Errorf("%v: %s", c.change, a.Body)
 		}
 	}
-	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"metric":"loss","above":1}`)})).ok()
+	admin.Post("/api/v1/webhooks", hookBody(t, map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"metric":"loss","above":1}`)})).OK()
 }
 
 // TestDeliveriesOfWebhooks: a test event, the log, and a repetition.
 func TestDeliveriesOfWebhooks(t *testing.T) {
 	r := newRig(t)
-	admin := r.user("admin")
+	admin := r.With("admin")
 	var status atomic.Int64
 	status.Store(200)
 	bodies := make(chan string, 10)
@@ -284,17 +190,17 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 	}))
 	defer target.Close()
 	var made struct{ Webhook struct{ ID int } }
-	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"url": target.URL + "/sesame"})).ok().into(&made)
+	admin.Post("/api/v1/webhooks", hookBody(t, map[string]any{"url": target.URL + "/sesame"})).OK().Into(&made)
 	path := fmt.Sprintf("/api/v1/webhooks/%d", made.Webhook.ID)
-	if got := string(admin.post(path+"/test", "").ok().body); got != `{"completed":true}` {
+	if got := string(admin.Post(path+"/test", "").OK().Body); got != `{"completed":true}` {
 		t.Errorf("a test answers %s", got)
 	}
 	if body := <-bodies; !strings.Contains(body, `"event_data":{"data":"test"}`) {
 		t.Errorf("the test event is %s", body)
 	}
 	status.Store(500)
-	if a := admin.post(path+"/test", "").is(400); !strings.Contains(string(a.body), "answered 500") || strings.Contains(string(a.body), "sesame") {
-		t.Errorf("a test that fails: %s", a.body)
+	if a := admin.Post(path+"/test", "").Is(400); !strings.Contains(string(a.Body), "answered 500") || strings.Contains(string(a.Body), "sesame") {
+		t.Errorf("a test that fails: %s", a.Body)
 	}
 	var log struct {
 		Deliveries []struct {
@@ -307,20 +213,20 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 			EndedTime *string
 		}
 	}
-	admin.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", made.Webhook.ID)).ok().into(&log)
+	admin.Get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", made.Webhook.ID)).OK().Into(&log)
 	if len(log.Deliveries) != 2 || log.Deliveries[0].State != "FAILED" || log.Deliveries[0].Status != 500 || log.Deliveries[1].State != "DELIVERED" || log.Deliveries[1].EndedTime == nil {
 		t.Fatalf("%+v", log)
 	}
 	before := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries?limit=1&before=%s", made.Webhook.ID, log.Deliveries[0].ID)
 	older := log.Deliveries[1].EventID
-	admin.get(before).ok().into(&log)
+	admin.Get(before).OK().Into(&log)
 	if len(log.Deliveries) != 1 || log.Deliveries[0].EventID != older {
 		t.Errorf("the next page: %+v", log)
 	}
-	admin.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries?limit=0", made.Webhook.ID)).is(400)
+	admin.Get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries?limit=0", made.Webhook.ID)).Is(400)
 	again := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/%s/redeliver", made.Webhook.ID, log.Deliveries[0].ID)
-	admin.post(again, "").ok()
-	admin.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").is(404)
+	admin.Post(again, "").OK()
+	admin.Post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").Is(404)
 	due, err := webhook.DueDeliveries(t.Context(), r.DB.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 || due[0].EventID != older {
 		t.Errorf("the deliveries that are due: %+v, %v", due, err)
@@ -330,14 +236,14 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 // TestCustomEventsAreLimited: a user cannot send any number of events.
 func TestCustomEventsAreLimited(t *testing.T) {
 	r := newRig(t, func(d *webhook.Deps) { d.Custom = memory.NewRates[int](2, time.Hour, 10) })
-	admin, me := r.user("admin"), r.user("determined")
+	admin, me := r.With("admin"), r.With("determined")
 	r.hook("hook", 0, event.Specific, "CUSTOM")
 	body := fmt.Sprintf(`{"experimentId":%d,"data":{}}`, r.hooked(`{"webhook_name": ["hook"]}`))
 	for range 2 {
-		me.post("/api/v1/webhooks/custom", body).ok()
+		me.Post("/api/v1/webhooks/custom", body).OK()
 	}
-	me.post("/api/v1/webhooks/custom", body).says(429, "a user may send")
-	admin.post("/api/v1/webhooks/custom", body).ok()
+	me.Post("/api/v1/webhooks/custom", body).Says(429, "a user may send")
+	admin.Post("/api/v1/webhooks/custom", body).OK()
 	r.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 100)`)
-	admin.post("/api/v1/webhooks/custom", body).says(429, "already wait to be sent")
+	admin.Post("/api/v1/webhooks/custom", body).Says(429, "already wait to be sent")
 }

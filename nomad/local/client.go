@@ -126,7 +126,7 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 		if err := leftover.End(ctx, c.allocDir(name)); err != nil {
 			return err
 		}
-		if err := c.leaveConsul(ctx, c.client(name)); err != nil {
+		if err := c.consul().leave(ctx, c.client(name)); err != nil {
 			return err
 		}
 		if err := c.stopAgent(ctx, consulPart(name)); err != nil {
@@ -178,7 +178,7 @@ func (c *Cluster) agentsOf(client Client) []func(context.Context, *servers.Repor
 	var all []func(context.Context, *servers.Reporter) (agent, error)
 	if client.Name != "" {
 		all = append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
-			return c.consulAgent(ctx, client, report)
+			return c.consul().agent(ctx, client, report)
 		})
 	}
 	return append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
@@ -197,7 +197,7 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 			if _, err := c.get(ctx, c.urlAt(client.address(), c.state.Ports[part])+"/v1/agent/health"); err != nil {
 				return err
 			}
-			if err := c.nodeReady(ctx, c.nodeName(client.Name)); err != nil {
+			if err := c.nomad().nodeReady(ctx, c.nodeName(client.Name)); err != nil {
 				return err
 			}
 			return c.gpusReady(ctx, client)
@@ -208,7 +208,7 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 		return agent{}, err
 	}
 	a.config = append(a.config, plugins...)
-	return c.completeNomadAgent(ctx, a, report)
+	return c.nomad().complete(ctx, a, report)
 }
 
 // clientPart is the name of a client's part, and of its port.
@@ -246,7 +246,7 @@ func (c *Cluster) clientConfig(client Client) []byte {
 	}
 	first := c.state.Ports[portTasks] + client.Index*portsPerAgent
 	var b strings.Builder
-	c.writeAgent(&b, nomadSpec{name: c.nodeName(client.Name), part: clientPart(client.Name), consul: consulPart(client.Name), host: client.address(), rpc: client.address()})
+	c.nomad().writeAgent(&b, nomadSpec{name: c.nodeName(client.Name), part: clientPart(client.Name), consul: consulPart(client.Name), host: client.address(), rpc: client.address()})
 	fmt.Fprintf(&b, `
 client {
   enabled           = true

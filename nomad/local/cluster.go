@@ -129,7 +129,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 		task.Done(fmt.Sprintf("%s on port %d", a.binary.Version, c.state.Ports[a.ports[0]]))
 	}
 	if c.state.Vault != nil {
-		if err := c.setUpVault(ctx, report); err != nil {
+		if err := c.vault().setUp(ctx, report); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 	if c.state.Master.Binary == "" {
 		return nil
 	}
-	return c.upMaster(ctx, report)
+	return c.master().up(ctx, report)
 }
 
 // mergeOptions merges the options into the cluster's state.
@@ -200,13 +200,13 @@ func (c *Cluster) mergeOptions(opts Options) error {
 // agents lists functions that prepare the cluster's agents, in the order in which the agents start.
 func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, error) {
 	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
-		return c.consulAgent(ctx, Client{}, report)
+		return c.consul().agent(ctx, Client{}, report)
 	}
 	all := []func(context.Context, *servers.Reporter) (agent, error){consul}
 	if c.state.Vault != nil {
-		all = append(all, c.s3Agent, c.vaultAgent)
+		all = append(all, c.s3().agent, c.vault().agent)
 	}
-	all = append(all, c.nomadAgent)
+	all = append(all, c.nomad().agent)
 	for _, client := range c.clients() {
 		all = append(all, c.agentsOf(client)...)
 	}

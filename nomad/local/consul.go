@@ -30,9 +30,9 @@ func serfPort(client string) string {
 	return consulPart(client) + ".serf"
 }
 
-// consulConfig configures a single server, or an agent that joins it. It is not a development agent,
+// config configures a single server, or an agent that joins it. It is not a development agent,
 // which loses all data when it ends.
-func (c *Cluster) consulConfig(client Client) ([]byte, error) {
+func (c consulServer) config(client Client) ([]byte, error) {
 	ports := map[string]int{
 		"http": c.state.Ports[consulPart(client.Name)], "serf_lan": c.state.Ports[serfPort(client.Name)], "serf_wan": -1,
 		"dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1,
@@ -62,13 +62,13 @@ func (c *Cluster) consulConfig(client Client) ([]byte, error) {
 	} else {
 		config["retry_join"], config["retry_interval"] = []string{fmt.Sprintf("%s:%d", c.serverAddress(), c.state.Ports[portConsulSerf])}, "1s"
 	}
-	c.consulAccess(config)
-	c.consulTLS(config, ports)
+	c.access(config)
+	c.tls(config, ports)
 	return json.MarshalIndent(config, "", "  ")
 }
 
-// consulAgent is the Consul agent of a node; that of the first node is the server.
-func (c *Cluster) consulAgent(ctx context.Context, client Client, report *servers.Reporter) (agent, error) {
+// agent is the Consul agent of a node; that of the first node is the server.
+func (c consulServer) agent(ctx context.Context, client Client, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "consul", report)
 	if err != nil {
 		return agent{}, err
@@ -77,7 +77,7 @@ func (c *Cluster) consulAgent(ctx context.Context, client Client, report *server
 		name: consulPart(client.Name), title: "Consul", binary: binary, configFile: "agent.json", network: client.Network,
 		args:  func(file string) []string { return []string{"agent", "-config-file=" + file} },
 		ports: []string{portConsul, portConsulRPC, portConsulSerf},
-		ready: func(ctx context.Context) error { return c.consulReady(ctx, client) },
+		ready: func(ctx context.Context) error { return c.ready(ctx, client) },
 	}
 	if client.Name != "" {
 		a.title, a.ports = "Consul of node "+c.nodeName(client.Name), []string{consulPart(client.Name), serfPort(client.Name)}
@@ -85,13 +85,13 @@ func (c *Cluster) consulAgent(ctx context.Context, client Client, report *server
 			return agent{}, err
 		}
 	}
-	a.config, err = c.consulConfig(client)
+	a.config, err = c.config(client)
 	return a, err
 }
 
-// consulReady reports whether a Consul agent knows a leader. The server is the leader itself after it
+// ready reports whether a Consul agent knows a leader. The server is the leader itself after it
 // has read its state.
-func (c *Cluster) consulReady(ctx context.Context, client Client) error {
+func (c consulServer) ready(ctx context.Context, client Client) error {
 	body, err := c.get(ctx, c.urlAt(client.address(), c.state.Ports[consulPart(client.Name)])+"/v1/status/leader")
 	if err != nil {
 		return err
@@ -100,13 +100,13 @@ func (c *Cluster) consulReady(ctx context.Context, client Client) error {
 		return errors.New("no leader of Consul yet")
 	}
 	if c.state.ConsulACL != nil && client.Name == "" {
-		return c.bootstrapConsul(ctx)
+		return c.bootstrap(ctx)
 	}
 	return nil
 }
 
-// leaveConsul removes the agent of a node, with the node's services, from Consul.
-func (c *Cluster) leaveConsul(ctx context.Context, client Client) error {
+// leave removes the agent of a node, with the node's services, from Consul.
+func (c consulServer) leave(ctx context.Context, client Client) error {
 	part := consulPart(client.Name)
 	if !c.state.Processes[part].Alive() {
 		return nil
@@ -125,7 +125,7 @@ func (c *Cluster) leaveConsul(ctx context.Context, client Client) error {
 	return resp.Body.Close()
 }
 
-func (c *Cluster) consulURL() string { return c.localURL(c.state.Ports[portConsul]) }
+func (c consulServer) url() string { return c.localURL(c.state.Ports[portConsul]) }
 
 func localURL(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 

@@ -35,8 +35,8 @@ func (t *consulTokens) nomad() string {
 	return t.Nomad
 }
 
-// consulAccess adds access control to the configuration of a Consul agent.
-func (c *Cluster) consulAccess(config map[string]any) {
+// access adds access control to the configuration of a Consul agent.
+func (c consulServer) access(config map[string]any) {
 	tokens := c.state.ConsulACL
 	if tokens == nil {
 		return
@@ -48,9 +48,9 @@ func (c *Cluster) consulAccess(config map[string]any) {
 	}
 }
 
-// bootstrapConsul creates the policies and tokens, from the files that operators use. Existing ones
+// bootstrap creates the policies and tokens, from the files that operators use. Existing ones
 // stay.
-func (c *Cluster) bootstrapConsul(ctx context.Context) error {
+func (c consulServer) bootstrap(ctx context.Context) error {
 	tokens := c.state.ConsulACL
 	for _, p := range []struct{ name, rules, secret string }{
 		{"det-master", files.ConsulMasterPolicy, tokens.Master},
@@ -58,24 +58,24 @@ func (c *Cluster) bootstrapConsul(ctx context.Context) error {
 		{"consul-agent", files.ConsulAgentPolicy, tokens.Agent},
 	} {
 		policy := map[string]any{"Name": p.name, "Rules": p.rules}
-		if err := c.putConsul(ctx, "/v1/acl/policy", policy, "already exists"); err != nil {
+		if err := c.put(ctx, "/v1/acl/policy", policy, "already exists"); err != nil {
 			return err
 		}
 		token := map[string]any{"SecretID": p.secret, "Description": p.name, "Policies": []map[string]string{{"Name": p.name}}}
-		if err := c.putConsul(ctx, "/v1/acl/token", token, "already in use"); err != nil {
+		if err := c.put(ctx, "/v1/acl/token", token, "already in use"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putConsul writes to Consul with all rights. An answer that the object exists is no error.
-func (c *Cluster) putConsul(ctx context.Context, path string, body any, fine string) error {
+// put writes to Consul with all rights. An answer that the object exists is no error.
+func (c consulServer) put(ctx context.Context, path string, body any, fine string) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.consulURL()+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.url()+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}

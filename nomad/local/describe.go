@@ -73,13 +73,13 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 	defer c.mu.Unlock()
 	c.refresh()
 	d := Description{
-		Name: c.state.Name, StateDir: c.dir, NomadURL: c.nomadURL(), ConsulURL: c.consulURL(),
+		Name: c.state.Name, StateDir: c.dir, NomadURL: c.nomad().url(), ConsulURL: c.consul().url(),
 		NomadToken: c.state.Token, User: User, Protected: c.state.Master.Env[InitialPassword] != "",
 	}
 	if d.VaultURL = c.VaultURL(); d.VaultURL != "" {
 		d.S3URL = c.S3().Endpoint
 	}
-	d.DSN, _ = c.dsn() // empty if PostgreSQL was never started, which its part reports
+	d.DSN, _ = c.master().dsn() // empty if PostgreSQL was never started, which its part reports
 	for _, name := range c.partNames() {
 		if name == partMaster && c.state.Master.Binary == "" {
 			continue
@@ -89,14 +89,14 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 	if c.state.Master.Binary == "" {
 		return d
 	}
-	if allocs, err := c.runningMasters(ctx); err == nil {
+	if allocs, err := c.master().running(ctx); err == nil {
 		for _, alloc := range allocs {
-			d.MasterURLs = append(d.MasterURLs, c.masterURL(alloc))
+			d.MasterURLs = append(d.MasterURLs, c.master().urlOf(alloc))
 		}
 	}
 	// A single master has a fixed port, even while it does not run.
 	d.MasterURL, d.TasksURL = c.taskURL(c.state.Ports[portMaster]), c.taskURL(c.state.Ports[portPages])
-	d.TasksDomain = c.tasksDomain()
+	d.TasksDomain = c.master().tasksDomain()
 	if c.state.Master.Count > 1 {
 		d.MasterURL, d.TasksURL = "", ""
 		if len(d.MasterURLs) > 0 {
@@ -142,28 +142,28 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 		}
 		return pg.Ready(ctx)
 	case partConsul:
-		return c.consulReady(ctx, Client{})
+		return c.consul().ready(ctx, Client{})
 	case partVault:
-		return c.vaultReady(ctx)
+		return c.vault().ready(ctx)
 	case partS3:
-		return c.s3Ready(ctx)
+		return c.s3().ready(ctx)
 	case partNomad:
-		return c.nomadReady(ctx)
+		return c.nomad().ready(ctx)
 	case partMaster:
 		client, err := c.Nomad()
 		if err != nil {
 			return err
 		}
-		waiting, err := c.masterState(ctx, client, nil)
+		waiting, err := c.master().missing(ctx, client, nil)
 		if err == nil && waiting != "" {
 			return fmt.Errorf("%s", waiting)
 		}
 		return err
 	default:
 		if client, ok := strings.CutPrefix(name, consulPart("")+"."); ok {
-			return c.consulReady(ctx, c.client(client))
+			return c.consul().ready(ctx, c.client(client))
 		}
-		return c.nodeReady(ctx, c.nodeName(strings.TrimPrefix(strings.TrimPrefix(name, partClient), "-")))
+		return c.nomad().nodeReady(ctx, c.nodeName(strings.TrimPrefix(strings.TrimPrefix(name, partClient), "-")))
 	}
 }
 

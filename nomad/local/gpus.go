@@ -79,7 +79,7 @@ func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 	if count == 0 && !c.hasReal(client) {
 		return nil, nil
 	}
-	binary, err := c.copyBinary(c.state.GPUs.Binary)
+	binary, err := c.master().copyBinary(c.state.GPUs.Binary)
 	if err != nil {
 		return nil, fmt.Errorf("det-gpu: %w", err)
 	}
@@ -146,7 +146,7 @@ func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
 
 // pools adds a pool of the GPUs, and one for work without GPUs, if the master's configuration names no
 // pools.
-func (c *Cluster) pools(env map[string]string) error {
+func (c masterServer) pools(env map[string]string) error {
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
 		return fmt.Errorf("cannot parse the master's configuration: %w", err)

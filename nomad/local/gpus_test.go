@@ -95,12 +95,12 @@ func TestGPUsOfNodes(t *testing.T) {
 func TestPoolsOfTheMaster(t *testing.T) {
 	c := &Cluster{dir: t.TempDir()}
 	env := map[string]string{}
-	if err := c.pools(env); err != nil || len(env) > 0 {
+	if err := c.master().pools(env); err != nil || len(env) > 0 {
 		t.Errorf("without GPUs: %v, %v", env, err)
 	}
 	c.state.GPUs = GPUs{Binary: "det-gpu", Simulated: 4}
 	c.state.Slots = 99
-	if err := c.pools(env); err != nil || env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] != "aux" {
+	if err := c.master().pools(env); err != nil || env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] != "aux" {
 		t.Errorf("%v, %v", env, err)
 	}
 	var pools []map[string]any
@@ -112,7 +112,7 @@ func TestPoolsOfTheMaster(t *testing.T) {
 	}
 	clear(env)
 	c.state.Master.Config = "resource_pools: [{name: mine}]"
-	if err := c.pools(env); err != nil || len(env) > 0 {
+	if err := c.master().pools(env); err != nil || len(env) > 0 {
 		t.Errorf("with pools in the configuration: %v, %v", env, err)
 	}
 }

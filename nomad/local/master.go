@@ -34,13 +34,13 @@ const (
 	masterGivesUp = 4
 )
 
-// upMaster runs the master's job, as an operator does, and waits until each master answers.
-func (c *Cluster) upMaster(ctx context.Context, report *servers.Reporter) error {
+// up runs the master's job, as an operator does, and waits until each master answers.
+func (c masterServer) up(ctx context.Context, report *servers.Reporter) error {
 	if c.state.Master.Binary == "" {
 		return errors.New("master: the path of det-master is missing")
 	}
 	task := report.Task("master")
-	if err := c.runMaster(ctx, task); err != nil {
+	if err := c.run(ctx, task); err != nil {
 		task.Fail()
 		return fmt.Errorf("master: %w", err)
 	}
@@ -48,7 +48,7 @@ func (c *Cluster) upMaster(ctx context.Context, report *servers.Reporter) error 
 	return nil
 }
 
-func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
+func (c masterServer) run(ctx context.Context, task *servers.Task) error {
 	client, err := c.Nomad()
 	if err != nil {
 		return err
@@ -62,28 +62,28 @@ func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
 	if tokens := c.state.ConsulACL; tokens != nil {
 		secret.Items["consul_token"] = tokens.Master
 	}
-	if err := c.masterKeys(secret.Items); err != nil {
+	if err := c.keys(secret.Items); err != nil {
 		return err
 	}
 	if _, _, err := client.Variables().Create(secret, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
 		return fmt.Errorf("cannot store the database's address as a Nomad variable: %w", err)
 	}
-	vars, err := c.masterVars()
+	vars, err := c.vars()
 	if err != nil {
 		return err
 	}
 	task.Update("nomad job run " + filepath.Base(c.jobFile()))
-	if err := c.nomadJobRun(ctx, vars); err != nil {
+	if err := c.jobRun(ctx, vars); err != nil {
 		return err
 	}
 	task.Update("waiting for an answer")
-	return c.awaitMaster(ctx, client)
+	return c.await(ctx, client)
 }
 
-func (c *Cluster) jobFile() string { return c.path(partMaster, "master.nomad.hcl") }
+func (c masterServer) jobFile() string { return c.path(partMaster, "master.nomad.hcl") }
 
 // dsn is the address of the cluster's database.
-func (c *Cluster) dsn() (string, error) {
+func (c masterServer) dsn() (string, error) {
 	if c.state.DSN != "" {
 		return c.state.DSN, nil
 	}
@@ -94,8 +94,8 @@ func (c *Cluster) dsn() (string, error) {
 	return pg.DSN, nil
 }
 
-// masterVars are the variables of the job file.
-func (c *Cluster) masterVars() (map[string]string, error) {
+// vars are the variables of the job file.
+func (c masterServer) vars() (map[string]string, error) {
 	m := c.state.Master
 	binary, err := c.copyBinary(m.Binary)
 	if err != nil {
@@ -126,14 +126,14 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 		"count":       strconv.Itoa(count),
 		"node":        c.nodeName(""),
 		"config":      m.Config,
-		"nomad_addr":  c.nomadURL(),
-		"consul_addr": c.consulURL(),
+		"nomad_addr":  c.nomad().url(),
+		"consul_addr": c.consul().url(),
 		"cpu":         "100", // leave the machine's CPUs to the tasks
 		"memory":      "256",
 		"memory_max":  "1024",
 	}
-	c.vaultVars(vars, env)
-	if err := c.masterTLS(vars); err != nil {
+	c.vault().vars(vars, env)
+	if err := c.tls(vars); err != nil {
 		return nil, err
 	}
 	if domain := c.tasksDomain(); domain != "" {
@@ -153,7 +153,7 @@ func isFile(path string) bool {
 // machine, without DNS. It is "" if that is impossible: if pages are at another address, if TLS is used
 // (no authority signs *.localhost), if there are several masters (whose ports are unknown), or if the
 // configuration sets the address of tasks' pages.
-func (c *Cluster) tasksDomain() string {
+func (c masterServer) tasksDomain() string {
 	if c.state.TLS != nil || c.state.Interface != "" || c.state.Master.Count > 1 || c.state.Ports[portPages] == 0 {
 		return ""
 	}
@@ -174,7 +174,7 @@ func (c *Cluster) tasksDomain() string {
 
 // checkpointFolder sets a folder for checkpoints in the cluster's folder, if the master's configuration
 // sets none.
-func (c *Cluster) checkpointFolder(env map[string]string) error {
+func (c masterServer) checkpointFolder(env map[string]string) error {
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
 		return fmt.Errorf("cannot parse the master's configuration: %w", err)
@@ -195,7 +195,7 @@ func (c *Cluster) checkpointFolder(env map[string]string) error {
 }
 
 // python sets the Python of tasks, if the master's configuration sets none.
-func (c *Cluster) python(env map[string]string) error {
+func (c masterServer) python(env map[string]string) error {
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
 		return fmt.Errorf("cannot parse the master's configuration: %w", err)
@@ -220,7 +220,7 @@ func hclMap(m map[string]string) string {
 // copyBinary copies a program, and the programs that it needs in its folder, into a folder of the
 // cluster that is named by their hash. So the next build does not change running programs, and a
 // changed program is a changed job, which Nomad deploys.
-func (c *Cluster) copyBinary(path string, beside ...string) (string, error) {
+func (c masterServer) copyBinary(path string, beside ...string) (string, error) {
 	if err := os.MkdirAll(c.path("bin"), 0o755); err != nil {
 		return "", err
 	}
@@ -261,8 +261,8 @@ func copyExecutable(from, to string, hash io.Writer) error {
 	return errors.Join(err, out.Chmod(0o755), out.Close()) // independent of the umask
 }
 
-// nomadJobRun runs the nomad command on the same job file that operators use.
-func (c *Cluster) nomadJobRun(ctx context.Context, vars map[string]string) error {
+// jobRun runs the nomad command on the same job file that operators use.
+func (c masterServer) jobRun(ctx context.Context, vars map[string]string) error {
 	binary, err := servers.Ensure(ctx, "nomad", nil)
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (c *Cluster) nomadJobRun(ctx context.Context, vars map[string]string) error
 	if err := os.WriteFile(c.jobFile(), []byte(files.MasterJob), 0o644); err != nil {
 		return err
 	}
-	args := []string{"job", "run", "-detach", "-address=" + c.nomadURL()}
+	args := []string{"job", "run", "-detach", "-address=" + c.nomad().url()}
 	for name, value := range vars {
 		args = append(args, "-var="+name+"="+value)
 	}
@@ -288,16 +288,16 @@ func (c *Cluster) nomadJobRun(ctx context.Context, vars map[string]string) error
 	return nil
 }
 
-// awaitMaster waits until every master of the job's newest version answers, or returns why one does
+// await waits until every master of the job's newest version answers, or returns why one does
 // not.
-func (c *Cluster) awaitMaster(ctx context.Context, client *api.Client) error {
+func (c masterServer) await(ctx context.Context, client *api.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, masterStartTime)
 	defer cancel()
 	tick := time.NewTicker(agentPoll)
 	defer tick.Stop()
 	restarts := map[string]uint64{} // by allocation, at the first check
 	for {
-		waiting, err := c.masterState(ctx, client, func(alloc *api.Allocation, state *api.TaskState) error {
+		waiting, err := c.missing(ctx, client, func(alloc *api.Allocation, state *api.TaskState) error {
 			if _, seen := restarts[alloc.ID]; !seen {
 				restarts[alloc.ID] = state.Restarts
 			}
@@ -320,9 +320,9 @@ func (c *Cluster) awaitMaster(ctx context.Context, client *api.Client) error {
 	}
 }
 
-// masterState returns what is still missing until all masters answer. It calls check, if not nil, with
+// missing returns what is still missing until all masters answer. It calls check, if not nil, with
 // the state of each master, and returns its error.
-func (c *Cluster) masterState(ctx context.Context, client *api.Client, check func(*api.Allocation, *api.TaskState) error) (waiting string, err error) {
+func (c masterServer) missing(ctx context.Context, client *api.Client, check func(*api.Allocation, *api.TaskState) error) (waiting string, err error) {
 	query := (&api.QueryOptions{}).WithContext(ctx)
 	job, _, err := client.Jobs().Info(masterJob, query)
 	if err != nil {
@@ -346,7 +346,7 @@ func (c *Cluster) masterState(ctx context.Context, client *api.Client, check fun
 				return "", err
 			}
 		}
-		url := c.masterURL(alloc)
+		url := c.urlOf(alloc)
 		if url == "" || alloc.ClientStatus != api.AllocClientStatusRunning {
 			waiting = fmt.Sprintf("allocation %s is %s", alloc.ID[:8], alloc.ClientStatus)
 			continue
@@ -368,7 +368,7 @@ func (c *Cluster) masterState(ctx context.Context, client *api.Client, check fun
 }
 
 // notPlaced explains why Nomad has not placed a master.
-func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up int) string {
+func (c masterServer) notPlaced(ctx context.Context, client *api.Client, count, up int) string {
 	text := fmt.Sprintf("%d of %d masters are placed", up, count)
 	evals, _, err := client.Jobs().Evaluations(masterJob, (&api.QueryOptions{}).WithContext(ctx))
 	if err != nil {
@@ -388,8 +388,8 @@ func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up i
 	return text
 }
 
-// masterURL is the address of the master in an allocation.
-func (c *Cluster) masterURL(alloc *api.Allocation) string {
+// urlOf is the address of the master in an allocation.
+func (c masterServer) urlOf(alloc *api.Allocation) string {
 	if alloc.AllocatedResources == nil {
 		return ""
 	}
@@ -401,8 +401,8 @@ func (c *Cluster) masterURL(alloc *api.Allocation) string {
 	return ""
 }
 
-// runningMasters are the allocations of running masters.
-func (c *Cluster) runningMasters(ctx context.Context) ([]*api.Allocation, error) {
+// running are the allocations of running masters.
+func (c masterServer) running(ctx context.Context) ([]*api.Allocation, error) {
 	client, err := c.Nomad()
 	if err != nil {
 		return nil, err
@@ -426,9 +426,9 @@ func (c *Cluster) runningMasters(ctx context.Context) ([]*api.Allocation, error)
 	return running, nil
 }
 
-// masterProcesses are the processes of all masters.
-func (c *Cluster) masterProcesses(ctx context.Context) ([]proc.ID, error) {
-	allocs, err := c.runningMasters(ctx)
+// pids are the processes of all masters.
+func (c masterServer) pids(ctx context.Context) ([]proc.ID, error) {
+	allocs, err := c.running(ctx)
 	if err != nil {
 		return nil, err
 	}

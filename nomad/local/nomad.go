@@ -12,12 +12,12 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// nomadConfig configures a single server. It is not a development agent, which loses its jobs and stops
+// config configures a single server. It is not a development agent, which loses its jobs and stops
 // its tasks when it ends.
 //
 // The node is a separate agent (client.go). In one agent the client would start before the server has
 // read its keys, would be rejected, and would try again only after up to half a minute.
-func (c *Cluster) nomadConfig() []byte {
+func (c nomadServer) config() []byte {
 	var b strings.Builder
 	c.writeAgent(&b, nomadSpec{name: "server", part: partNomad, consul: partConsul, host: loopback, rpc: c.serverAddress(),
 		ports: fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf])})
@@ -28,7 +28,7 @@ server {
   raft_multiplier  = 1
 `)
 	if c.state.Vault != nil { // the object store verifies identities with this issuer
-		fmt.Fprintf(&b, "  oidc_issuer      = %q\n", c.nomadURL())
+		fmt.Fprintf(&b, "  oidc_issuer      = %q\n", c.url())
 	}
 	b.WriteString("}\n")
 	return []byte(b.String())
@@ -44,8 +44,8 @@ type nomadSpec struct {
 }
 
 // writeAgent writes the common configuration of the agents.
-func (c *Cluster) writeAgent(b *strings.Builder, s nomadSpec) {
-	tls, consulTLS, _ := c.nomadTLS()
+func (c nomadServer) writeAgent(b *strings.Builder, s nomadSpec) {
+	tls, consulTLS, _ := c.tls()
 	fmt.Fprintf(b, `# Written by every start of the cluster.
 name      = %q
 region    = "global"
@@ -97,19 +97,19 @@ acl {
 		fmt.Fprintf(b, "\naddresses {\n  rpc  = %q\n  serf = %q\n}\n", s.rpc, s.rpc)
 	}
 	b.WriteString(tls)
-	b.WriteString(c.vaultBlock())
+	b.WriteString(c.vault().block())
 }
 
-func (c *Cluster) nomadAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
+func (c nomadServer) agent(ctx context.Context, report *servers.Reporter) (agent, error) {
 	a := agent{
-		name: partNomad, title: "Nomad", config: c.nomadConfig(),
-		ports: []string{portNomad, portNomadRPC, portNomadSerf}, ready: c.nomadReady,
+		name: partNomad, title: "Nomad", config: c.config(),
+		ports: []string{portNomad, portNomadRPC, portNomadSerf}, ready: c.ready,
 	}
-	return c.completeNomadAgent(ctx, a, report)
+	return c.complete(ctx, a, report)
 }
 
-// completeNomadAgent completes a Nomad agent.
-func (c *Cluster) completeNomadAgent(ctx context.Context, a agent, report *servers.Reporter) (agent, error) {
+// complete adds what all Nomad agents have, of servers and clients.
+func (c nomadServer) complete(ctx context.Context, a agent, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "nomad", report)
 	if err != nil {
 		return agent{}, err
@@ -122,18 +122,18 @@ func (c *Cluster) completeNomadAgent(ctx context.Context, a agent, report *serve
 	return a, nil
 }
 
-// nomadReady reports whether Nomad has a leader that has read its keys: before that it rejects its
+// ready reports whether Nomad has a leader that has read its keys: before that it rejects its
 // nodes.
-func (c *Cluster) nomadReady(ctx context.Context) error {
-	if _, err := c.get(ctx, c.nomadURL()+"/v1/agent/health"); err != nil {
+func (c nomadServer) ready(ctx context.Context) error {
+	if _, err := c.get(ctx, c.url()+"/v1/agent/health"); err != nil {
 		return err
 	}
-	if leader, err := c.get(ctx, c.nomadURL()+"/v1/status/leader"); err != nil {
+	if leader, err := c.get(ctx, c.url()+"/v1/status/leader"); err != nil {
 		return err
 	} else if strings.Trim(strings.TrimSpace(leader), `"`) == "" {
 		return errors.New("no leader of Nomad yet")
 	}
-	if keys, err := c.get(ctx, c.nomadURL()+"/.well-known/jwks.json"); err != nil {
+	if keys, err := c.get(ctx, c.url()+"/.well-known/jwks.json"); err != nil {
 		return err
 	} else if !strings.Contains(keys, `"kid"`) {
 		return errors.New("Nomad serves no keys of workload identities yet")
@@ -142,7 +142,7 @@ func (c *Cluster) nomadReady(ctx context.Context) error {
 }
 
 // nodeReady reports whether a node is ready and can run raw_exec tasks.
-func (c *Cluster) nodeReady(ctx context.Context, name string) error {
+func (c nomadServer) nodeReady(ctx context.Context, name string) error {
 	client, err := c.Nomad()
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c *Cluster) nodeReady(ctx context.Context, name string) error {
 }
 
 // bootstrapACL creates the management token, once, and attaches the policy to the master's job. The token is in the cluster's folder.
-func (c *Cluster) bootstrapACL(ctx context.Context) error {
+func (c nomadServer) bootstrapACL(ctx context.Context) error {
 	client, err := c.Nomad()
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (c *Cluster) bootstrapACL(ctx context.Context) error {
 	return err
 }
 
-func (c *Cluster) nomadURL() string { return c.localURL(c.state.Ports[portNomad]) }
+func (c nomadServer) url() string { return c.localURL(c.state.Ports[portNomad]) }
 
 // Nomad is a client of the cluster's Nomad, with all rights.
 func (c *Cluster) Nomad() (*api.Client, error) {
@@ -212,7 +212,7 @@ func (c *Cluster) Nomad() (*api.Client, error) {
 		return nil, err
 	}
 	return api.NewClient(&api.Config{
-		Address: c.nomadURL(), SecretID: c.state.Token, Region: "global",
+		Address: c.nomad().url(), SecretID: c.state.Token, Region: "global",
 		Namespace: api.DefaultNamespace, HttpClient: web,
 	})
 }
@@ -227,5 +227,5 @@ func (c *Cluster) NomadUI(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("Nomad creates no token for its UI: %w; is the cluster up? (det deploy local status)", err)
 	}
-	return c.nomadURL() + "/ui/?ott=" + token.OneTimeSecretID, nil
+	return c.nomad().url() + "/ui/?ott=" + token.OneTimeSecretID, nil
 }

@@ -69,7 +69,7 @@ func (p Part) Kill9(ctx context.Context) error {
 			}
 			return pg.Kill(ctx)
 		case partMaster:
-			masters, err := p.c.masterProcesses(ctx)
+			masters, err := p.c.master().pids(ctx)
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (p Part) Start(ctx context.Context) error {
 			_, err := servers.StartPostgres(ctx, p.c.postgresOptions(nil))
 			return err
 		case partMaster:
-			return p.c.upMaster(ctx, nil)
+			return p.c.master().up(ctx, nil)
 		}
 		for _, make := range p.c.agents() {
 			a, err := make(ctx, nil)
@@ -133,7 +133,7 @@ func (p Part) Processes(ctx context.Context) ([]proc.ID, error) {
 func (c *Cluster) processes(ctx context.Context, part string) ([]proc.ID, error) {
 	switch part {
 	case partMaster:
-		return c.masterProcesses(ctx)
+		return c.master().pids(ctx)
 	case partPostgres:
 		pg, err := servers.OpenPostgres(c.path(partPostgres))
 		if err != nil || !pg.Running() {
@@ -147,3 +147,18 @@ func (c *Cluster) processes(ctx context.Context, part string) ([]proc.ID, error)
 	}
 	return nil, nil
 }
+
+// A cluster's servers and its master: each type has what concerns that one, and sees the whole cluster.
+type (
+	vaultServer  struct{ *Cluster }
+	s3Server     struct{ *Cluster }
+	consulServer struct{ *Cluster }
+	nomadServer  struct{ *Cluster }
+	masterServer struct{ *Cluster }
+)
+
+func (c *Cluster) vault() vaultServer   { return vaultServer{c} }
+func (c *Cluster) s3() s3Server         { return s3Server{c} }
+func (c *Cluster) consul() consulServer { return consulServer{c} }
+func (c *Cluster) nomad() nomadServer   { return nomadServer{c} }
+func (c *Cluster) master() masterServer { return masterServer{c} }

@@ -21,7 +21,7 @@ func (c *Cluster) podmanPlugin(ctx context.Context, report *servers.Reporter) (*
 	if err != nil {
 		return nil, err
 	}
-	kept, err := c.copyBinary(binary.Path)
+	kept, err := c.master().copyBinary(binary.Path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", podmanDriver, err)
 	}

@@ -58,9 +58,9 @@ func s3Ports() []string {
 		portS3 + "-filer", portS3 + "-filer-grpc"}
 }
 
-// s3Identities are the store's users: one with all rights, and one, Vault's, that may only assume the
+// identities are the store's users: one with all rights, and one, Vault's, that may only assume the
 // role.
-func (c *Cluster) s3Identities() map[string]any {
+func (c s3Server) identities() map[string]any {
 	user := func(name string, keys S3Keys, actions ...string) map[string]any {
 		return map[string]any{"name": name, "actions": append([]string{}, actions...),
 			"credentials": []map[string]string{{"accessKey": keys.AccessKey, "secretKey": keys.SecretKey}}}
@@ -70,9 +70,9 @@ func (c *Cluster) s3Identities() map[string]any {
 	}}
 }
 
-// s3Roles is the role of the tasks' sessions. Only Vault may assume it: if a task could, with its own
+// roles is the role of the tasks' sessions. Only Vault may assume it: if a task could, with its own
 // session, it would get a session without limits.
-func (c *Cluster) s3Roles() map[string]any {
+func (c s3Server) roles() map[string]any {
 	allow := func(more map[string]any) map[string]any {
 		more["Effect"] = "Allow"
 		return map[string]any{"Version": "2012-10-17", "Statement": []any{more}}
@@ -90,11 +90,11 @@ func (c *Cluster) s3Roles() map[string]any {
 				"trustPolicy": allow(map[string]any{"Principal": map[string]string{"Federated": "nomad"},
 					"Action": []string{"sts:AssumeRoleWithWebIdentity"}})}},
 		"providers": []any{map[string]any{"name": "nomad", "type": "oidc", "enabled": true, "config": map[string]any{
-			"issuer": c.nomadURL(), "clientId": s3WebAudience, "jwksUri": c.nomadURL() + "/.well-known/jwks.json"}}},
+			"issuer": c.nomad().url(), "clientId": s3WebAudience, "jwksUri": c.nomad().url() + "/.well-known/jwks.json"}}},
 	}
 }
 
-func (c *Cluster) s3Agent(ctx context.Context, report *servers.Reporter) (agent, error) {
+func (c s3Server) agent(ctx context.Context, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "weed", report)
 	if err != nil {
 		return agent{}, err
@@ -105,19 +105,19 @@ func (c *Cluster) s3Agent(ctx context.Context, report *servers.Reporter) (agent,
 	if err := os.MkdirAll(c.path(partS3), 0o700); err != nil {
 		return agent{}, err
 	}
-	identities, err := json.MarshalIndent(c.s3Identities(), "", "  ")
+	identities, err := json.MarshalIndent(c.identities(), "", "  ")
 	if err != nil {
 		return agent{}, err
 	}
 	if err := os.WriteFile(c.path(partS3, "s3.json"), identities, 0o600); err != nil {
 		return agent{}, err
 	}
-	a := agent{name: partS3, title: "SeaweedFS", binary: binary, configFile: "iam.json", ports: s3Ports(), args: c.s3Args, ready: c.s3Ready}
-	a.config, err = json.MarshalIndent(c.s3Roles(), "", "  ")
+	a := agent{name: partS3, title: "SeaweedFS", binary: binary, configFile: "iam.json", ports: s3Ports(), args: c.args, ready: c.ready}
+	a.config, err = json.MarshalIndent(c.roles(), "", "  ")
 	return a, err
 }
 
-func (c *Cluster) s3Args(iam string) []string {
+func (c s3Server) args(iam string) []string {
 	args := []string{"server", "-dir=" + c.path(partS3, "data"), "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
 		"-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=1s", "-volume.max=0", "-volume.preStopSeconds=0",
 		"-filer", "-filer.localSocket=" + c.path(partS3, "filer.sock"), "-s3", "-s3.localSocket=" + c.path(partS3, "s3.sock"),
@@ -129,8 +129,8 @@ func (c *Cluster) s3Args(iam string) []string {
 	return args
 }
 
-// s3Ready reports whether the store answers, and creates its bucket.
-func (c *Cluster) s3Ready(ctx context.Context) error {
+// ready reports whether the store answers, and creates its bucket.
+func (c s3Server) ready(ctx context.Context) error {
 	if _, err := c.get(ctx, localURL(c.state.Ports[portS3])+"/status"); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *Cluster) s3Ready(ctx context.Context) error {
 // bucketTime limits one try to create the bucket.
 const bucketTime = 20 * time.Second
 
-func (c *Cluster) makeBucket(ctx context.Context) error {
+func (c s3Server) makeBucket(ctx context.Context) error {
 	binary, err := servers.Ensure(ctx, "weed", nil)
 	if err != nil {
 		return err

@@ -80,8 +80,8 @@ func (c *Cluster) do(req *http.Request) (*http.Response, error) {
 	return client.Do(req)
 }
 
-// nomadTLS is Nomad's TLS configuration, and the TLS settings of its consul and vault blocks.
-func (c *Cluster) nomadTLS() (block, consul, vault string) {
+// tls is Nomad's TLS configuration, and the TLS settings of its consul and vault blocks.
+func (c nomadServer) tls() (block, consul, vault string) {
 	t := c.state.TLS
 	if t == nil {
 		return "", "", ""
@@ -101,23 +101,23 @@ tls {
 	return block, fmt.Sprintf("  ssl     = true\n  ca_file = %q\n", t.CA), fmt.Sprintf("  ca_file = %q\n", t.CA)
 }
 
-// consulTLS enables TLS on the ports of a Consul agent for users and programs.
-func (c *Cluster) consulTLS(config map[string]any, ports map[string]int) {
+// tls enables TLS on the ports of a Consul agent for users and programs.
+func (c consulServer) tls(config map[string]any, ports map[string]int) {
 	if t := c.state.TLS; t != nil {
 		ports["https"], ports["http"] = ports["http"], -1
 		config["tls"] = map[string]any{"defaults": map[string]any{"ca_file": t.CA, "cert_file": t.Cert, "key_file": t.Key, "verify_incoming": false}}
 	}
 }
 
-// vaultTLS enables TLS on Vault's listener.
-func (c *Cluster) vaultTLS(listener map[string]any) {
+// tls enables TLS on Vault's listener.
+func (c vaultServer) tls(listener map[string]any) {
 	if t := c.state.TLS; t != nil {
 		listener["tls_disable"], listener["tls_cert_file"], listener["tls_key_file"] = false, t.Cert, t.Key
 	}
 }
 
-// masterTLS passes the authority to the master's job, and the certificate and key to its secrets.
-func (c *Cluster) masterTLS(vars map[string]string) error {
+// tls passes the authority to the master's job, and the certificate and key to its secrets.
+func (c masterServer) tls(vars map[string]string) error {
 	t := c.state.TLS
 	if t == nil {
 		return nil
@@ -136,8 +136,8 @@ func (c *Cluster) masterTLS(vars map[string]string) error {
 	return nil
 }
 
-// masterKeys adds the master's certificate and key to its secrets.
-func (c *Cluster) masterKeys(secret api.VariableItems) error {
+// keys adds the master's certificate and key to its secrets.
+func (c masterServer) keys(secret api.VariableItems) error {
 	t := c.state.TLS
 	if t == nil {
 		return nil

@@ -36,14 +36,14 @@ func newVaultState() *vaultState {
 // vaultAuth is the path of Vault's JWT method, as nomad/vault/setup.sh makes it by default.
 const vaultAuth = "jwt-nomad"
 
-func (c *Cluster) vaultURL() string { return c.localURL(c.state.Ports[portVault]) }
+func (c vaultServer) url() string { return c.localURL(c.state.Ports[portVault]) }
 
-// vaultBlock is the vault block of Nomad's agents.
-func (c *Cluster) vaultBlock() string {
+// block is the vault block of Nomad's agents.
+func (c vaultServer) block() string {
 	if c.state.Vault == nil {
 		return ""
 	}
-	_, _, tls := c.nomadTLS()
+	_, _, tls := c.nomad().tls()
 	return fmt.Sprintf(`
 vault {
   enabled               = true
@@ -55,12 +55,12 @@ vault {
     ttl = "1h"
   }
 }
-`, c.vaultURL(), vaultAuth, tls)
+`, c.url(), vaultAuth, tls)
 }
 
-// vaultAgent is a single Vault server with its data in files. It is not a development server, which
+// agent is a single Vault server with its data in files. It is not a development server, which
 // loses all data when it ends. vaultReady initializes and unseals it.
-func (c *Cluster) vaultAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
+func (c vaultServer) agent(ctx context.Context, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "vault", report)
 	if err != nil {
 		return agent{}, err
@@ -70,26 +70,26 @@ func (c *Cluster) vaultAgent(ctx context.Context, report *servers.Reporter) (age
 	}
 	listener := map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault]),
 		"cluster_address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault+"-cluster"]), "tls_disable": true}
-	c.vaultTLS(listener)
+	c.tls(listener)
 	config, err := json.MarshalIndent(map[string]any{
 		"storage":       map[string]any{"file": map[string]string{"path": c.path(partVault, "data")}},
-		"api_addr":      c.vaultURL(),
+		"api_addr":      c.url(),
 		"disable_mlock": true,
 		"log_level":     "info",
 		"listener":      map[string]any{"tcp": listener},
 	}, "", "  ")
 	return agent{name: partVault, title: "Vault", binary: binary, configFile: "vault.json", config: config, ports: []string{portVault},
 		args:  func(file string) []string { return []string{"server", "-config=" + file} },
-		ready: c.vaultReady}, err
+		ready: c.ready}, err
 }
 
-// vaultReady reports whether Vault is ready. It initializes Vault the first time, and unseals it after
+// ready reports whether Vault is ready. It initializes Vault the first time, and unseals it after
 // each start, with the key in the state file.
-func (c *Cluster) vaultReady(ctx context.Context) error {
+func (c vaultServer) ready(ctx context.Context) error {
 	var status struct {
 		Initialized, Sealed bool
 	}
-	if err := c.vaultCall(ctx, http.MethodGet, "sys/seal-status", nil, &status); err != nil {
+	if err := c.call(ctx, http.MethodGet, "sys/seal-status", nil, &status); err != nil {
 		return err
 	}
 	if !status.Initialized {
@@ -97,7 +97,7 @@ func (c *Cluster) vaultReady(ctx context.Context) error {
 			Keys  []string `json:"keys_base64"`
 			Token string   `json:"root_token"`
 		}
-		if err := c.vaultCall(ctx, http.MethodPut, "sys/init", map[string]int{"secret_shares": 1, "secret_threshold": 1}, &made); err != nil {
+		if err := c.call(ctx, http.MethodPut, "sys/init", map[string]int{"secret_shares": 1, "secret_threshold": 1}, &made); err != nil {
 			return err
 		}
 		if len(made.Keys) != 1 {
@@ -110,15 +110,15 @@ func (c *Cluster) vaultReady(ctx context.Context) error {
 		status.Sealed = true
 	}
 	if status.Sealed {
-		if err := c.vaultCall(ctx, http.MethodPut, "sys/unseal", map[string]string{"key": c.state.Vault.UnsealKey}, nil); err != nil {
+		if err := c.call(ctx, http.MethodPut, "sys/unseal", map[string]string{"key": c.state.Vault.UnsealKey}, nil); err != nil {
 			return err
 		}
 	}
-	return c.vaultCall(ctx, http.MethodGet, "sys/health", nil, nil) // an error until Vault is active
+	return c.call(ctx, http.MethodGet, "sys/health", nil, nil) // an error until Vault is active
 }
 
-// vaultCall makes a call with the token in the state.
-func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out any) error {
+// call makes a call with the token in the state.
+func (c vaultServer) call(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		text, err := json.Marshal(in)
@@ -127,7 +127,7 @@ func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out an
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.vaultURL()+"/v1/"+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.url()+"/v1/"+path, body)
 	if err != nil {
 		return err
 	}
@@ -153,10 +153,10 @@ func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out an
 	return json.Unmarshal(text, out)
 }
 
-// setUpVault runs the script that operators run, when Nomad's keys are available.
-func (c *Cluster) setUpVault(ctx context.Context, report *servers.Reporter) error {
+// setUp runs the script that operators run, when Nomad's keys are available.
+func (c vaultServer) setUp(ctx context.Context, report *servers.Reporter) error {
 	task := report.Task("Vault's policies and roles")
-	if err := c.runVaultSetup(ctx); err != nil {
+	if err := c.runSetup(ctx); err != nil {
 		task.Fail()
 		return err
 	}
@@ -164,7 +164,7 @@ func (c *Cluster) setUpVault(ctx context.Context, report *servers.Reporter) erro
 	return nil
 }
 
-func (c *Cluster) runVaultSetup(ctx context.Context) error {
+func (c vaultServer) runSetup(ctx context.Context) error {
 	binary, err := servers.Ensure(ctx, "vault", nil)
 	if err != nil {
 		return err
@@ -188,8 +188,8 @@ func (c *Cluster) runVaultSetup(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "sh", c.path(partVault, "setup.sh"))
 	cmd.Env = append(agentEnv(), "PATH="+filepath.Dir(binary.Path)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"HOME="+c.path(partVault), // the vault command must not write to the user's home
-		"VAULT_ADDR="+c.vaultURL(), "VAULT_TOKEN="+c.state.Vault.Token,
-		"DETENT_JWKS_URL="+c.nomadURL()+"/.well-known/jwks.json", "DETENT_ROLE_ARN="+s3RoleARN, "DETENT_BUCKETS="+s3Bucket,
+		"VAULT_ADDR="+c.url(), "VAULT_TOKEN="+c.state.Vault.Token,
+		"DETENT_JWKS_URL="+c.nomad().url()+"/.well-known/jwks.json", "DETENT_ROLE_ARN="+s3RoleARN, "DETENT_BUCKETS="+s3Bucket,
 		"DETENT_STS_ENDPOINT="+c.stsURL(), "DETENT_AWS_ACCESS_KEY="+c.state.Vault.S3Vault.AccessKey,
 		"DETENT_AWS_SECRET_KEY="+c.state.Vault.S3Vault.SecretKey, "DETENT_REMOVE_ENTITIES=true")
 	cmd.Env = append(cmd.Env, c.trust()...)
@@ -200,7 +200,7 @@ func (c *Cluster) runVaultSetup(ctx context.Context) error {
 }
 
 // stsURL is the STS from which Vault requests credentials: the object store, or a test's proxy.
-func (c *Cluster) stsURL() string {
+func (c vaultServer) stsURL() string {
 	if c.state.STSEndpoint != "" {
 		return c.state.STSEndpoint
 	}
@@ -220,15 +220,15 @@ func (c *Cluster) VaultURL() string {
 	if c.state.Vault == nil {
 		return ""
 	}
-	return c.vaultURL()
+	return c.vault().url()
 }
 
-// vaultVars are the Vault variables of the master's job file, and its settings.
-func (c *Cluster) vaultVars(vars, env map[string]string) {
+// vars are the Vault variables of the master's job file, and its settings.
+func (c vaultServer) vars(vars, env map[string]string) {
 	if c.state.Vault == nil {
 		return
 	}
-	vars["vault_addr"] = c.vaultURL()
+	vars["vault_addr"] = c.url()
 	env["DETENT_VAULT_ROLE_ARN"] = s3RoleARN
 	env["DETENT_VAULT_REMOVE_ENTITIES"] = "true"
 }

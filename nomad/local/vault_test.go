@@ -33,7 +33,7 @@ func TestVaultAndItsStore(t *testing.T) {
 		t.Errorf("the state, with Vault's keys in it, has mode %v, %v", info.Mode(), err)
 	}
 	role := map[string]string{"credential_type": "assumed_role", "role_arns": s3RoleARN, "default_sts_ttl": "15m"}
-	if err := c.vaultCall(ctx, http.MethodPut, "aws/roles/det-1-a-1", role, nil); err != nil {
+	if err := c.vault().call(ctx, http.MethodPut, "aws/roles/det-1-a-1", role, nil); err != nil {
 		t.Fatal(err)
 	}
 	// Vault gets credentials from the store, and only by its own user.
@@ -42,7 +42,7 @@ func TestVaultAndItsStore(t *testing.T) {
 			AccessKey string `json:"access_key"`
 		}
 	}
-	if err := c.vaultCall(ctx, http.MethodGet, "aws/sts/det-1-a-1", nil, &got); err != nil || !strings.HasPrefix(got.Data.AccessKey, "ASIA") {
+	if err := c.vault().call(ctx, http.MethodGet, "aws/sts/det-1-a-1", nil, &got); err != nil || !strings.HasPrefix(got.Data.AccessKey, "ASIA") {
 		t.Errorf("credentials %+v, %v", got, err)
 	}
 	if again, err := Up(ctx, opts, testReport(t)); err != nil || !again.Describe(ctx).Up() {
@@ -72,10 +72,10 @@ func TestVaultAndItsStore(t *testing.T) {
 	var kept struct {
 		Data map[string]json.RawMessage
 	}
-	if err := c.vaultCall(ctx, http.MethodGet, "aws/roles/det-1-a-1", nil, &kept); err != nil || len(kept.Data) == 0 {
+	if err := c.vault().call(ctx, http.MethodGet, "aws/roles/det-1-a-1", nil, &kept); err != nil || len(kept.Data) == 0 {
 		t.Errorf("the role is gone: %v", err)
 	}
-	if err := c.makeBucket(ctx); err != nil {
+	if err := c.s3().makeBucket(ctx); err != nil {
 		t.Errorf("making a bucket that exists: %v", err)
 	}
 	if err := c.Reset(ctx, testReport(t)); err != nil {

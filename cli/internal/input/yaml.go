@@ -4,26 +4,20 @@ package input
 import (
 	"encoding/json"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // YAML parses a mapping and converts it to JSON.
 func YAML(name string, text []byte) ([]byte, error) {
-	var doc any
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fault.New(fault.Invalid, "%s: %s", name, yaml.FormatError(err, false, true))
+	root, problems := document.Parse(name, text, document.UserLimits())
+	if len(problems) > 0 {
+		return nil, fault.New(fault.Invalid, "%w", document.AsError(problems))
 	}
-	object, ok := doc.(map[string]any)
-	if doc == nil {
-		object, ok = map[string]any{}, true
+	if root.Kind != document.MapKind {
+		return nil, fault.New(fault.Invalid, "%s:%d:%d: expected a mapping, found %s", name, root.Line, root.Column, root.Describe())
 	}
-	if !ok {
-		return nil, fault.New(fault.Invalid, "%s is not a mapping", name)
-	}
-	// The library's own conversion writes escapes that are not valid in JSON.
-	raw, err := json.Marshal(object)
+	raw, err := json.Marshal(root.Free())
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "%s: %w", name, err)
 	}

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 
-	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/jsontext"
 )
@@ -46,22 +45,17 @@ func (m Measured) Bounded() error {
 // Measure measures a document that jsontext.Storable accepts.
 func Measure(raw []byte) (m Measured) {
 	depth, key := 0, false
-	for i := 0; i < len(raw); {
-		switch c := raw[i]; {
+	for t, rest := jsontext.Token(raw); t != nil; t, rest = jsontext.Token(rest) {
+		switch c := t[0]; {
 		case c == '"':
-			n, _ := jsontext.String(raw[i+1:]) // was checked
-			text := raw[i : i+1+n]
 			if key && depth == 1 {
-				if m.Names++; len(text) > len(m.Longest) {
-					m.Longest = text
+				if m.Names++; len(t) > len(m.Longest) {
+					m.Longest = t
 				}
 			}
-			key, m.Text, i = false, m.Text+len(text), i+len(text)
-			continue
-		case c == '-' || c >= '0' && c <= '9':
-			n := decimals.NumberEnd(raw[i:])
-			m.Text, i = m.Text+decimals.Out(raw[i:i+n]), i+n
-			continue
+			key, m.Text = false, m.Text+len(t)
+		case jsontext.IsNumber(t):
+			m.Text += jsontext.Digits(t)
 		case c == '{' || c == '[':
 			depth++
 			key = c == '{'
@@ -71,13 +65,12 @@ func Measure(raw []byte) (m Measured) {
 			m.Text += 2
 		case c == ':':
 			m.Text += 2
-		case c == ' ' || c == '\n' || c == '\r' || c == '\t':
+		case c == '}' || c == ']':
+			depth--
+			m.Text++
 		default:
-			if m.Text++; c == '}' || c == ']' {
-				depth--
-			}
+			m.Text += len(t)
 		}
-		i++
 	}
 	return m
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/metrics/report"
 )
@@ -155,7 +154,7 @@ func (m *Metric) valuesSize() int {
 	n := 0
 	switch x := m.Last.(type) {
 	case json.Number:
-		n = decimals.Out([]byte(x))
+		n = jsontext.Digits([]byte(x))
 	case string:
 		n = len(x)
 	case []any, map[string]any:

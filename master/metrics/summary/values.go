@@ -1,9 +1,7 @@
 package summary
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"strconv"
 
@@ -14,29 +12,16 @@ import (
 // Values decodes the metrics of a row. Long lists and objects become empty ones: a summary keeps only their type,
 // and decoded they would need thirty times as much memory.
 func Values(raw json.RawMessage) (map[string]any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if first, err := d.Token(); err != nil || first != json.Delim('{') {
-		return nil, errors.Join(err, errors.New("the metrics are no JSON object"))
-	}
 	values := map[string]any{}
-	var text json.RawMessage
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
+	p := jsontext.NewParser(raw)
+	err := p.Members(func(name []byte) error {
+		text, err := p.Value()
+		if err == nil && len(values) <= MaxNames { // no summary has so many
+			values[string(name)], err = short(text)
 		}
-		if err := d.Decode(&text); err != nil {
-			return nil, err
-		}
-		key, _ := name.(string)
-		if len(values) > MaxNames { // no summary has so many
-			return values, nil
-		}
-		if values[key], err = short(text); err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
+		return err
+	})
+	return values, err
 }
 
 // short decodes a value.

@@ -1,10 +1,11 @@
 // Package protocol parses the messages of SCIM 2.0 clients (RFC 7643, RFC 7644): users, groups, filters and
-// patches, and describes which parts of the standard the master supports. It does no I/O: api serves the
-// routes, and package scim stores the accounts and groups.
+// patches, and describes which parts of the standard the master supports. It does no I/O: package scim serves the
+// routes, and stores the accounts and groups.
 //
 // The master stores the names and mail addresses of a user and whether the account is active, and the
 // name and the members of a group. It ignores other attributes of the standard's schemas, because
-// identity providers send many of them by default. It also ignores passwords: an account that a
+// identity providers send many of them by default, and the names of those that it knows may have letters of any case. That is why
+// master/document, which rejects what it does not know, does not read these messages. It also ignores passwords: an account that a
 // client creates has no password here.
 package protocol
 

@@ -1,11 +1,11 @@
-package decimals
+package jsontext
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestCheck(t *testing.T) {
+func TestCheckDigits(t *testing.T) {
 	many := func(number string, n int) string { return `{"a":[` + strings.Repeat(number+",", n) + `0]}` }
 	for what, c := range map[string]struct {
 		text string
@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 		"after a text":               {`{"a\\":["\\\"",` + strings.Repeat("1e308,", 5000) + `1]}`, false},
 		"a text that does not end":   {`{"a`, true},
 	} {
-		if err := Check([]byte(c.text)); (err == nil) != c.ok {
+		if err := CheckDigits([]byte(c.text)); (err == nil) != c.ok {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
