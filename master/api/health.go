@@ -107,7 +107,7 @@ func (a *API) prometheus(ctx context.Context, c *rest.Call) error {
 		rest.Gauge(&b, "det_connections", "", float64(open))
 		rest.Gauge(&b, "det_connections_refused_total", "", float64(refused))
 	}
-	rest.Gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.count()))
+	rest.Gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.Count()))
 	if a.cfg.Proxy != nil {
 		rest.Gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
 	}

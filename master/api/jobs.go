@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -236,7 +237,7 @@ func (a *API) updateJob(ctx context.Context, c *rest.Call, u v1.QueueControl) er
 		return err
 	}
 	if u.ResourcePool != nil {
-		if err := a.poolOpen(ctx, *u.ResourcePool, ref.WorkspaceID); err != nil {
+		if err := workspaces.OpenIn(ctx, a.db.DB, *u.ResourcePool, ref.WorkspaceID); err != nil {
 			return err
 		}
 	}
@@ -313,7 +314,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	k, err := a.db.Task(ctx, id)
+	k, err := tasks.Get(ctx, a.db.DB, id)
 	if err != nil {
 		return err
 	}
@@ -343,11 +344,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 
 // shownBy returns the experiments that a TensorBoard shows.
 func (a *API) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
-	boards, err := a.db.Tensorboards(ctx, []string{id})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := a.db.ShownTrials(ctx, boards[id])
+	rows, err := tasks.ShownBy(ctx, a.db.DB, id)
 	if err != nil {
 		return nil, err
 	}
@@ -370,5 +367,5 @@ func (a *API) updateTaskJob(ctx context.Context, id string, u v1.QueueControl) e
 	if u.Priority == nil {
 		return nil
 	}
-	return a.db.SetTaskPriority(ctx, id, *u.Priority)
+	return tasks.Prioritize(ctx, a.db.DB, id, *u.Priority)
 }

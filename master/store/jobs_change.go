@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // MoveTask moves a task that is not a trial and has not started to another pool.
@@ -64,7 +65,7 @@ func waitingJob(all []Job, id string) (Job, error) {
 
 func (db *DB) prioritize(ctx context.Context, j Job, priority int) error {
 	if j.ExperimentID == nil {
-		return db.setTaskPriority(ctx, j.TaskID, priority)
+		return tasks.PrioritizeIn(ctx, db.DB, j.TaskID, priority)
 	}
 	return db.patchExperiment(ctx, *j.ExperimentID, ExperimentPatch{Priority: &priority})
 }
