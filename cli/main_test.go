@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/server/servertest"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -90,7 +90,7 @@ func waitPhase(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	m := masterOf(ts)
 	m.Until(args[0]+" is "+args[1], func() bool {
-		k, err := m.DB.Task(m.Context(), args[0])
+		k, err := tasks.Get(m.Context(), m.DB.DB, args[0])
 		return err == nil && k.Phase == args[1]
 	})
 }
@@ -153,7 +153,7 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: seed id")
 	}
 	m := masterOf(ts)
-	_, err := m.DB.CreateTask(m.Context(), store.NewTask{ID: args[0], Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "seeded",
+	_, err := tasks.Create(m.Context(), m.DB.DB, tasks.New{ID: args[0], Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "seeded",
 		Config: []byte(`{"description":"seeded","entrypoint":["true"]}`), Pool: "default", Priority: 42})
 	ts.Check(err)
 }

@@ -13,6 +13,7 @@
 //	authenticator.go       who calls, by a token; how changed accounts and roles take effect at once
 //	routes.go              the endpoints, and what they use of others
 //	login.go, logins.go    sign-ins with a password, and the limits on them
+//	forwarders.go          warnings about proxies through which sign-ins arrive, and which the configuration does not name
 //	login_jobs.go          sign-ins of Nomad jobs as service accounts
 //	sessions.go            list and end sessions
 //	users.go, users_old.go users, and Determined's older endpoints for them

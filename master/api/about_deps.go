@@ -14,7 +14,7 @@ import (
 func (a *API) registerMaster() {
 	d := about.Deps{DB: a.db.DB, Log: a.log, ClusterName: a.cfg.ClusterName, ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID, PublicURL: a.cfg.PublicURL,
 		Version: a.cfg.Version, DetentVersion: a.cfg.DetentVersion, Roles: bool(a.db.Roles), Risks: a.cfg.Risks, Redacted: a.cfg.Redacted,
-		Loop: a.cfg.Loop, Connections: a.cfg.Connections, Demand: a.cfg.Demand, Forwarders: a.forwarders.count,
+		Loop: a.cfg.Loop, Connections: a.cfg.Connections, Demand: a.cfg.Demand, Forwarders: a.forwarders.Count,
 		Providers: func() []v1.SSOProvider { return login.Offered(a.cfg.SignIn, a.cfg.PublicURL) },
 		SettingsChanged: func(ctx context.Context) {
 			a.bus.Publish(about.TopicSettings)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -243,7 +244,7 @@ func TestEditorsActInTheirOwnName(t *testing.T) {
 	other.get("/api/v1/notebooks/" + notebook).ok()
 	for name, want := range map[string]bool{"eddie": true, "olga": false, "wanda": false, "vera": false, "admin": true} {
 		who := m.whoIs(name)
-		k, err := m.db.ProxyTask(t.Context(), notebook)
+		k, err := tasks.Directory{DB: m.db.DB}.Task(t.Context(), notebook, "")
 		if err != nil {
 			t.Fatal(err)
 		}

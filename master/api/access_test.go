@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -127,14 +128,14 @@ func accessCell(t *testing.T, who as, checks string, l v1.Line, values map[strin
 // TestAccess tries every endpoint with every role, and compares the answers with the table. An
 // endpoint without a line fails.
 func TestAccess(t *testing.T) {
-	dir := &lateDirectory{}
+	dir := &tasks.Directory{}
 	opener, err := proxy.New(proxy.Origins{Master: "http://127.0.0.1:1", URL: "http://127.0.0.1:2"}, proxy.Rules{}, dir,
 		func(context.Context, string) (string, int, error) { return "", 0, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := newRoleRig(t, func(c *Config) { c.Proxy = opener })
-	dir.db = r.db
+	dir.DB, dir.Roles = r.db.DB, r.db.Roles
 	r.give(auth.WorkspaceAdmin, "determined", 1)
 	values := ours(t, r)
 	admin := r.user("admin")

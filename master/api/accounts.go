@@ -15,7 +15,7 @@ import (
 func (a *API) registerAccounts() {
 	signIns := accounts.NewSignIns(a.db.DB)
 	accounts.Routes(a.router, accounts.Deps{DB: a.db.DB, Roles: a.db.Roles, Callers: a.auth, Tokens: a.cfg.Tokens, SignIns: signIns, Jobs: a.cfg.JobSignIn,
-		BlankLogin: a.cfg.BlankLogin, Forwarder: a.forwarders.met, ProviderName: a.cfg.SignIn.NameOf,
+		BlankLogin: a.cfg.BlankLogin, Forwarder: a.forwarders.Met, ProviderName: a.cfg.SignIn.NameOf,
 		Workspace: func(ctx context.Context, id int) (auth.Object, error) {
 			w, err := workspaces.Get(ctx, a.db.DB, id)
 			return w.Object(), err

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
@@ -30,6 +31,7 @@ import (
 	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -146,7 +148,7 @@ type API struct {
 	auth            *accounts.Authenticator
 	limits          *limits
 	trail           *audit.Trail
-	forwarders      *forwarders
+	forwarders      *accounts.Forwarders
 	artifacts       artifacts
 	downloads       *downloads
 	webSockets      webSockets
@@ -163,22 +165,23 @@ type API struct {
 	nodes       nodes.Inventory
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
+	code        *contexts.Sender
 }
 
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
-		forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
+	a.code = contexts.NewSender(db.DB)
 	a.experiments, a.tasks = a.launchers()
 	a.downloads = newDownloads()
 	a.registerTaskRoutes()
 	a.registerUserRoutes() // in any order (rest/route_order.go)
-	a.mountProxy()
 	a.router.Mount()
 	return a
 }
@@ -221,7 +224,7 @@ func inName(ctx context.Context, c *rest.Call) context.Context {
 	who := c.Who()
 	switch {
 	case who.IsTask():
-		return database.ForOwner(ctx, store.TasksOf(who.Username))
+		return database.ForOwner(ctx, tasks.CallsOf(who.Username))
 	case who.Username == "":
 		return database.ForOwner(ctx, database.StrangerAt(c.Address()))
 	}

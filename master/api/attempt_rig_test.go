@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // attempt is a running attempt of a trial, with its members' clients.
@@ -56,7 +56,7 @@ func (a *attempt) next(run, members int) *attempt {
 	a.r.t.Helper()
 	a.r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
 	b := &attempt{r: a.r, exp: a.exp, trial: a.trial, task: a.task, id: fmt.Sprintf("%s.%d", a.task, run)}
-	a.r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: members, Priority: 42}}})
+	a.r.apply(rows.Changes{NewAllocations: []tasks.NewAttempt{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: members, Priority: 42}}})
 	b.put(members)
 	a.r.runOf(b, run)
 	return b.claimAll(members)

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -24,7 +25,7 @@ func (a *API) experimentAttempts(ctx context.Context, c *rest.Call, e store.Expe
 	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Experiment: e.ID, Trial: req.Trial})
 }
 
-func (a *API) taskAttempts(ctx context.Context, c *rest.Call, k store.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+func (a *API) taskAttempts(ctx context.Context, c *rest.Call, k tasks.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
 	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Task: k.ID, Part: k.Part})
 }
 
@@ -60,7 +61,7 @@ func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilt
 
 func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v1.Attempt {
 	w := v1.Attempt{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), TrialID: optional.Value(x.TrialID), Run: x.Run, Pool: x.Pool, Slots: x.Slots,
-		State: attemptState(x.State), Outcome: optional.Value(x.Outcome), QueuedTime: x.QueuedAt, AssignedTime: x.AssignedAt, StartTime: x.StartedAt,
+		State: tasks.AttemptState(x.State), Outcome: optional.Value(x.Outcome), QueuedTime: x.QueuedAt, AssignedTime: x.AssignedAt, StartTime: x.StartedAt,
 		EndTime: x.EndedAt, PreemptTime: x.PreemptAt, PreemptReason: x.PreemptReason, KillTime: x.KillAt, KillReason: x.KillReason,
 		ExitCode: x.ExitCode, ExitReason: x.ExitReason, WaitingReason: x.Waiting}
 	if x.Submitted {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -68,14 +69,14 @@ PUT /trials/:id/retain_logs
 // TestEverybodysRole: without roles, one assignment gives everybody the rights that everybody has in Determined, and is
 // taken back as easily. Every endpoint is tried on objects of somebody else: before, with the role, and after.
 func TestEverybodysRole(t *testing.T) {
-	dir := &lateDirectory{}
+	dir := &tasks.Directory{}
 	opener, err := proxy.New(proxy.Origins{Master: "http://127.0.0.1:1", URL: "http://127.0.0.1:2"}, proxy.Rules{}, dir,
 		func(context.Context, string) (string, int, error) { return "", 0, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := newRig(t, func(c *Config) { c.Proxy = opener })
-	dir.db = r.db
+	dir.DB, dir.Roles = r.db.DB, r.db.Roles
 	values := ours(t, r)
 	values["url"] = r.url
 	owner := r.user("determined")

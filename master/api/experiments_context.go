@@ -14,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -30,19 +31,19 @@ func emptyTgz() []byte {
 }
 
 func (a *API) modelDef(ctx context.Context, c *rest.Call, e store.Experiment) error {
-	code, err := a.db.ContextOf(ctx, e.ContextHash)
+	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
 	if err != nil {
 		return err
 	}
 	if code == nil {
 		return c.Send(&v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(emptyTgz())})
 	}
-	return a.sendCode(c, "b64Tgz", code)
+	return a.code.SendBase64(c, "b64Tgz", code)
 }
 
 // downloadModelDef sends the archive of an experiment's code.
 func (a *API) downloadModelDef(ctx context.Context, c *rest.Call, e store.Experiment) error {
-	code, err := a.db.ContextOf(ctx, e.ContextHash)
+	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
 	if err != nil {
 		return err
 	}
@@ -51,20 +52,15 @@ func (a *API) downloadModelDef(ctx context.Context, c *rest.Call, e store.Experi
 	if code == nil {
 		return c.SendBody(emptyTgz())
 	}
-	reading, err := a.startReading(c)
-	if err != nil {
-		return err
-	}
-	c.SendFrom(c.Paced(reading.end, a.db.ReadContext(reading.ctx, code)), int(code.Size))
-	return nil
+	return a.code.Send(c, code)
 }
 
 // eachContextFile calls fn for the files of an archive until it returns false.
-func (a *API) eachContextFile(ctx context.Context, code *store.Context, fn func(h *tar.Header, r io.Reader) (bool, error)) error {
+func (a *API) eachContextFile(ctx context.Context, code *contexts.Context, fn func(h *tar.Header, r io.Reader) (bool, error)) error {
 	if code == nil {
 		return nil
 	}
-	zip, err := gzip.NewReader(a.db.ReadContext(ctx, code))
+	zip, err := gzip.NewReader(contexts.Read(ctx, a.db.DB, code))
 	if err != nil {
 		return err
 	}
@@ -92,17 +88,17 @@ func contentType(name string, head []byte) string {
 // fileOfCode finds one file of the experiment's code. The file is read while it is sent. The
 // reader ends when the server does, and a slow client holds no memory.
 func (a *API) fileOfCode(ctx context.Context, c *rest.Call, e store.Experiment, name string) (io.ReadCloser, int64, error) {
-	code, err := a.db.ContextOf(ctx, e.ContextHash)
+	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
 	if err != nil {
 		return nil, 0, err
 	}
-	reading, err := a.startReading(c)
+	turn, err := a.code.Begin(c)
 	if err != nil {
 		return nil, 0, err
 	}
 	var content io.Reader
 	var size int64
-	err = a.eachContextFile(reading.ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
+	err = a.eachContextFile(turn.Ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
 		if h.Name != strings.TrimPrefix(name, "./") {
 			return true, nil
 		}
@@ -113,10 +109,10 @@ func (a *API) fileOfCode(ctx context.Context, c *rest.Call, e store.Experiment, 
 		err = fault.New(fault.NotFound, "the experiment's code has no file %q", fault.Clip(name))
 	}
 	if err != nil {
-		reading.end()
+		turn.End()
 		return nil, 0, err
 	}
-	return c.Paced(reading.end, content), size, nil
+	return c.Paced(turn.End, content), size, nil
 }
 
 func (a *API) downloadFile(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.GetFileRequest) error {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/rest"
@@ -26,7 +27,7 @@ const (
 )
 
 func (a *API) fileTree(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.FileTreeResponse, error) {
-	code, err := a.db.ContextOf(ctx, e.ContextHash)
+	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func tooLargeATree(size int) error {
 }
 
 // contextNodes lists the content of an archive, each folder before its content.
-func (a *API) contextNodes(ctx context.Context, code *store.Context) ([]v1.FileNode, error) {
+func (a *API) contextNodes(ctx context.Context, code *contexts.Context) ([]v1.FileNode, error) {
 	var files []v1.FileNode
 	names := 0
 	err := a.eachContextFile(ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -35,7 +36,7 @@ func TestATreeOfDeepFiles(t *testing.T) {
 	old := func(files int) {
 		t.Helper()
 		hash := []byte(fmt.Sprintf("%032d", files))
-		err := r.db.SaveContext(t.Context(), 1, hash, func(to io.Writer) error {
+		err := contexts.Save(t.Context(), r.db.DB, 1, hash, func(to io.Writer) error {
 			zip := gzip.NewWriter(to)
 			w := tar.NewWriter(zip)
 			for i := range files {

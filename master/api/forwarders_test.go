@@ -1,14 +1,11 @@
 package api
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
 )
@@ -60,31 +57,5 @@ func TestAProxyThatNobodyNamed(t *testing.T) {
 		if got := string(r.anyone().get("/metrics").ok().body); !strings.Contains(got, fmt.Sprintf("det_untrusted_forwarders %d\n", c.warned)) {
 			t.Errorf("%v, trusted %v: the metrics say otherwise", c.header, c.trusted)
 		}
-	}
-}
-
-// TestForwardersAreFew: the number of warnings and their memory are bounded for any input, and the
-// master repeats a warning after some time.
-func TestForwardersAreFew(t *testing.T) {
-	var said bytes.Buffer
-	f := newForwarders(slog.New(slog.NewTextHandler(&said, nil)))
-	now := time.Unix(0, 0)
-	f.now = func() time.Time { return now }
-	address := netip.MustParseAddr("10.0.0.0")
-	for range 1000 {
-		address = address.Next()
-		f.met(address)
-		f.met(address)
-	}
-	if lines := strings.Count(said.String(), "\n"); lines != maxForwarders || f.count() != maxForwarders {
-		t.Errorf("%d warnings, %d remembered", lines, f.count())
-	}
-	now = now.Add(forwarderLogInterval)
-	if f.count() != 0 {
-		t.Errorf("%d are remembered for ever", f.count())
-	}
-	f.met(address)
-	if lines := strings.Count(said.String(), "\n"); lines != maxForwarders+1 {
-		t.Errorf("%d warnings after a while", lines)
 	}
 }

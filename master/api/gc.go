@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -36,7 +37,7 @@ func (a *API) registerGC() {
 	rest.ServeOn(a.router, v1.RemoveTensorboardFiles, a.onExperimentHead(), a.removeEvents)
 	rest.ServeOn(a.router, v1.PreviewGC, a.onExperiment(), a.previewGC)
 	rest.ServeOn(a.router, v1.ListGCs, a.onExperiment(), a.listGCs)
-	own := onOwnTask("task", func(c *rest.Call, id string) error {
+	own := tasks.OnOwn("task", func(c *rest.Call, id string) error {
 		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.Who().AllocationID, fault.Clip(id))
 	})
 	rest.ServeOn(a.router, v1.ReportFreed, own, a.removalReport)
@@ -247,9 +248,9 @@ func (a *API) removeEvents(ctx context.Context, c *rest.Call, e store.Experiment
 	if err := a.createGCs(ctx, []store.NewGC{one}); err != nil {
 		return nil, err
 	}
-	var k store.Task
+	var k tasks.Task
 	ended, err := rest.Await(ctx, states, rest.MaxPoll, func(ctx context.Context) (bool, error) {
-		k, err = a.db.Task(ctx, one.TaskID)
+		k, err = tasks.Get(ctx, a.db.DB, one.TaskID)
 		return k.EndedAt != nil, err
 	})
 	switch {

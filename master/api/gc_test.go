@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -50,7 +51,7 @@ func (a *attempt) collected() map[string]any {
 func (a *attempt) collector(task string) *attempt {
 	a.r.t.Helper()
 	b := &attempt{r: a.r, exp: a.exp, task: task, id: task + ".1"}
-	a.r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: task, RunID: 1, Pool: "default", Priority: 42}}})
+	a.r.apply(rows.Changes{NewAllocations: []tasks.NewAttempt{{ID: b.id, TaskID: task, RunID: 1, Pool: "default", Priority: 42}}})
 	b.put(1)
 	return b.claimAll(1)
 }

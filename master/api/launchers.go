@@ -3,12 +3,44 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
+
+// registerTasks gives the room of tasks what it uses of experiments, callers and config policies, and package launch.
+func (a *API) registerTasks() {
+	tasks.Routes(a.router, tasks.Deps{DB: a.db.DB, Nodes: a.nodes, Code: a.code, Trail: a.trail, Proxy: a.cfg.Proxy, Pages: a.cfg.Pages, Identify: a.auth.ByToken,
+		Start: func(ctx context.Context, c *rest.Call, of tasks.Kind, req tasks.Request) (*tasks.Launched, error) {
+			return a.tasks.Start(ctx, a.submitter(c), of, req)
+		},
+		StartGeneric: func(ctx context.Context, c *rest.Call, req *v1.CreateGenericTaskRequest) (*tasks.Launched, error) {
+			return a.tasks.StartGeneric(ctx, a.submitter(c), req)
+		},
+		Experiments: func(ctx context.Context, c *rest.Call, filters *v1.BulkExperimentFilters) (ids []int, err error) {
+			list, _, err := a.chosen(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), filters.ProjectID, &v1.BulkRequest{Filters: filters})
+			for _, e := range list {
+				ids = append(ids, e.ID)
+			}
+			return ids, err
+		},
+		AllowPriority: func(ctx context.Context, workspace, priority int) error {
+			if err := queue.CheckShare(&priority, nil); err != nil {
+				return err
+			}
+			return a.allowed(ctx, workspace, workspaces.WorkloadTasks, launch.Change{Priority: &priority})
+		},
+		Changed: func() { a.bus.Publish(store.TopicIntent) }})
+}
 
 // launchers create experiments and tasks from requests.
 func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
-	code := launch.NewPacker(a.db, func(ctx context.Context, share string) (func(), error) {
+	code := launch.NewPacker(launch.Rows{DB: a.db}, func(ctx context.Context, share string) (func(), error) {
 		turn, err := a.limits.packs.Take(ctx, share, 1)
 		if err != nil {
 			return nil, err

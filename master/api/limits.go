@@ -9,12 +9,10 @@ import (
 )
 
 const (
-	maxPacks          = 2   // contexts that are packed at once; one of each user
-	maxLists          = 2   // contexts whose files are listed at once; one of each user
-	maxReads          = 512 // contexts that are sent at once
-	maxReadsPerUser   = 32  // of those, to one user and the user's tasks
-	maxStreams        = 64  // streams of metrics at once
-	maxStreamsPerUser = 16  // of those, for one user and the user's tasks
+	maxPacks          = 2  // contexts that are packed at once; one of each user
+	maxLists          = 2  // contexts whose files are listed at once; one of each user
+	maxStreams        = 64 // streams of metrics at once
+	maxStreamsPerUser = 16 // of those, for one user and the user's tasks
 )
 
 // limits are what the calls of all callers share, beside the limits of rest.
@@ -23,7 +21,6 @@ type limits struct {
 	places *rest.Shares  // jobs that are being placed in the queue
 	series *rest.Shares  // metrics that are being streamed
 	lists  *rest.Shares  // code that is being listed
-	reads  *rest.Shares  // code that is being sent
 	packed *spool.Folder // folder for packing code
 }
 
@@ -32,7 +29,7 @@ func newLimits(cfg rest.Receiving) *limits {
 	if cfg.Spool != nil {
 		folder = cfg.Spool.Path()
 	}
-	return &limits{packs: rest.NewShares(maxPacks, 1), places: rest.NewShares(1, 1), lists: rest.NewShares(maxLists, 1), reads: rest.NewShares(maxReads, maxReadsPerUser),
+	return &limits{packs: rest.NewShares(maxPacks, 1), places: rest.NewShares(1, 1), lists: rest.NewShares(maxLists, 1),
 		series: rest.NewShares(maxStreams, maxStreamsPerUser),
 		packed: spool.New(folder, maxPacks*launch.MaxPacked*spool.OwnerShare)}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -19,8 +20,8 @@ func (a *API) registerLogs() {
 			return logs.Log{TaskID: t.TaskID, Trial: t.ID, Is: ofTrial(t)}, err
 		},
 		Task: func(ctx context.Context, id string) (logs.Log, error) {
-			k, err := a.db.TaskOrPart(ctx, id)
-			return logs.Log{TaskID: k.ID, Called: k.Called(), Part: &k.Part.N, Is: ofTask(v1.KindTask)(k)}, err
+			k, err := tasks.GetOrPart(ctx, a.db.DB, id)
+			return logs.Log{TaskID: k.ID, Called: k.Called(), Part: &k.Part.N, Is: k.Object()}, err
 		},
 		Experiment: func(ctx context.Context, id int) (logs.Group, error) {
 			e, err := a.db.ExperimentHead(ctx, id)

@@ -3,13 +3,11 @@ package api
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -125,56 +123,6 @@ func (a *API) checkpointOwner(ctx context.Context, name string) (store.Checkpoin
 		return store.CheckpointOwner{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
 	}
 	return a.db.CheckpointOwner(ctx, id.String())
-}
-
-func ofTask(kind auth.Kind) func(store.Task) auth.Object {
-	return func(k store.Task) auth.Object {
-		noun := string(kind)
-		return auth.Object{Kind: kind, Name: noun + " " + k.ID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.ID}
-	}
-}
-
-// onTask loads a task of any kind, or a part of a trial's task.
-func (a *API) onTask() rest.Object[store.Task] {
-	return rest.Object[store.Task]{Of: ofTask(v1.KindTask), Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Task, error) {
-		return a.db.TaskOrPart(ctx, c.Param("id"))
-	}}
-}
-
-// onTaskOf loads a command, a notebook, a shell or a TensorBoard.
-func (a *API) onTaskOf(of launch.Kind) rest.Object[store.Task] {
-	return rest.Object[store.Task]{Of: ofTask(auth.Kind(of.Noun)), Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Task, error) {
-		k, err := a.db.Task(ctx, c.Param("id"))
-		if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, fault.Clip(c.Param("id")))
-		}
-		return k, err
-	}}
-}
-
-// onOwnTask is a task that only the task itself may name in a path.
-func onOwnTask(param string, refusal func(c *rest.Call, id string) error) rest.Object[string] {
-	return rest.Object[string]{
-		Load: func(_ context.Context, c *rest.Call) (string, error) {
-			id, err := url.PathUnescape(c.Param(param))
-			if err != nil {
-				return "", refusal(c, c.Param(param))
-			}
-			return id, nil
-		},
-		Of:      func(id string) auth.Object { return auth.Object{Kind: v1.KindTask, TaskID: id} },
-		Refusal: func(c *rest.Call, _ auth.Verb, id string) error { return refusal(c, id) },
-	}
-}
-
-func ofAttempt(x store.Attempt) auth.Object {
-	return auth.Object{Kind: v1.KindAllocation, Name: "allocation " + x.ID, OwnerID: x.OwnerID, WorkspaceID: x.WorkspaceID, AllocationID: x.ID}
-}
-
-func (a *API) onAttempt() rest.Object[store.Attempt] {
-	return rest.Object[store.Attempt]{Of: ofAttempt, Load: func(ctx context.Context, c *rest.Call) (store.Attempt, error) {
-		return a.db.Attempt(ctx, c.Param("id"))
-	}}
 }
 
 // onOwnAttempt is an attempt that only the attempt itself may name in a path. The caller's

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // fails ends an attempt, its trial and its task.
@@ -28,7 +28,7 @@ func (a *attempt) goesOn(run int) *attempt {
 	a.r.t.Helper()
 	a.r.apply(rows.Changes{Reopened: []rows.ReopenedTrial{{ID: a.trial, TaskID: a.task, HParams: json.RawMessage(`{"lr":0.1}`)}}})
 	b := &attempt{r: a.r, exp: a.exp, trial: a.trial, task: a.task, id: fmt.Sprintf("%s.%d", a.task, run)}
-	a.r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: 1, Priority: 42}}})
+	a.r.apply(rows.Changes{NewAllocations: []tasks.NewAttempt{{ID: b.id, TaskID: a.task, RunID: run, Pool: "default", Slots: 1, Priority: 42}}})
 	b.put(1)
 	a.r.runOf(b, run)
 	return b.claimAll(1)

@@ -21,13 +21,11 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
@@ -45,34 +43,6 @@ type proxyRig struct {
 	proxy *proxy.Proxy
 }
 
-// lateDirectory is the store, once it is there.
-type lateDirectory struct{ db *store.DB }
-
-func (d *lateDirectory) Task(ctx context.Context, id, lately string) (proxy.Task, error) {
-	v, err := d.db.ProxyTask(store.ForPages(ctx, lately), id)
-	return proxy.Task(v), err
-}
-func (d *lateDirectory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
-	list, err := d.db.ProxyTasks(ctx, ids)
-	out := map[string]proxy.Task{}
-	for _, v := range list {
-		out[v.ID] = proxy.Task(v)
-	}
-	return out, err
-}
-func (d *lateDirectory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return accounts.ValidSessions(ctx, d.db.DB, d.db.Roles, ids)
-}
-func (d *lateDirectory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
-	return d.db.IssueTicket(ctx, hash, task, session, life)
-}
-func (d *lateDirectory) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
-	return d.db.RedeemTicket(ctx, ticket, task, cookie)
-}
-func (d *lateDirectory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {
-	return d.db.CookieWho(store.ForPages(ctx, lately), hash, task)
-}
-
 func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {
 	t.Helper()
 	return proxyRigOf(t, newRig, change...)
@@ -85,7 +55,7 @@ func proxyRigOf(t testing.TB, newRig func(testing.TB, ...func(*Config)) *rig, ch
 		t.Fatal(err)
 	}
 	v := &proxyRig{tasks: "http://" + ln.Addr().String()}
-	dir := &lateDirectory{}
+	dir := &tasks.Directory{}
 	origins := proxy.Origins{Master: "http://127.0.0.1:8080", URL: v.tasks}
 	for _, c := range change {
 		c(&origins)
@@ -104,7 +74,7 @@ func proxyRigOf(t testing.TB, newRig func(testing.TB, ...func(*Config)) *rig, ch
 			c.Site.PublicURL, c.Site.Ingress = origins.Master, &task.Ingress{Host: origins.Host}
 		}
 	})
-	dir.db = v.db
+	dir.DB, dir.Roles = v.db.DB, v.db.Roles
 	server := &http.Server{Handler: v.proxy.Tasks()}
 	go func() { _ = server.Serve(ln) }()
 	ctx, cancel := context.WithCancel(context.Background())

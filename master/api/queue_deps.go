@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // registerQueue gives the room of the queue what it uses of experiments, of tasks, and of config policies.
@@ -21,7 +22,7 @@ func (a *API) registerQueue() {
 				return guard.Allows(launch.Change{Priority: ch.Priority, Weight: ch.Weight, Pool: ch.Pool})
 			}, err
 		},
-		ChangeExperiment: a.changeExperimentJob, TaskFits: a.taskFitsPool, PrioritizeTask: store.PrioritizeTask,
+		ChangeExperiment: a.changeExperimentJob, TaskFits: a.taskFitsPool,
 		PrioritizeExperiment: func(ctx context.Context, tx *database.DB, id, priority int) error {
 			return store.PatchExperiment(ctx, tx, id, store.ExperimentPatch{Priority: &priority})
 		}})
@@ -67,7 +68,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	k, err := a.db.Task(ctx, id)
+	k, err := tasks.Get(ctx, a.db.DB, id)
 	if err != nil {
 		return err
 	}
@@ -97,11 +98,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 
 // shownBy returns the experiments that a TensorBoard shows.
 func (a *API) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
-	boards, err := a.db.Tensorboards(ctx, []string{id})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := a.db.ShownTrials(ctx, boards[id])
+	rows, err := tasks.ShownBy(ctx, a.db.DB, id)
 	if err != nil {
 		return nil, err
 	}

@@ -52,5 +52,4 @@ func (a *API) registerTaskRoutes() {
 	a.registerCheckpoints()
 	a.registerGC()
 	a.registerLogs()
-	a.registerContext()
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -114,7 +115,7 @@ func TestAllGetTheirCode(t *testing.T) {
 	id := me.create(yaml(), `"modelDefinition":[`+modelFile("data", string(random))+`]`)
 	path := fmt.Sprintf("/api/v1/experiments/%d/", id)
 	// Clients that read nothing, as many as one user may have.
-	for i := range maxReadsPerUser {
+	for i := range contexts.MaxSentPerUser {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -126,10 +127,10 @@ func TestAllGetTheirCode(t *testing.T) {
 		what := [...]string{"model_def", "file/download?path=data"}[i%2]
 		fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: %s\r\n\r\n", path, what, me.token)
 	}
-	eventually(t, func() bool { return r.api.limits.reads.Held() == maxReadsPerUser })
+	eventually(t, func() bool { return r.api.code.Turns.Held() == contexts.MaxSentPerUser })
 	r.user("admin").get(path + "file/download?path=data").ok()
 	var wg sync.WaitGroup
-	for range maxReadsPerUser + 8 {
+	for range contexts.MaxSentPerUser + 8 {
 		wg.Go(func() {
 			if body, err := me.retried(path + "file/download?path=data"); err != nil || !bytes.Equal(body, random) {
 				t.Errorf("%d bytes, %v", len(body), err)
@@ -138,7 +139,7 @@ func TestAllGetTheirCode(t *testing.T) {
 	}
 	wg.Wait()
 	me.get(path+"file/download?path=none").says(404, "no file")
-	empties(t, r.api.limits.reads)
+	empties(t, r.api.code.Turns)
 }
 
 // The master limits what callers who are not signed in can use: connections, bodies, and the number

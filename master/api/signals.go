@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -20,7 +21,7 @@ func (a *API) registerSignals() {
 	rest.ServeOn(a.router, v1.ReportWaiting, onOwnAttempt(), a.waiting)
 	rest.ServeOn(a.router, v1.ReportProxyAddress, onOwnAttempt(), a.proxyAddress)
 	rest.ServeOn(a.router, v1.ReportAccelerators, onOwnAttempt(), a.acceleratorData)
-	rest.ServeOn(a.router, v1.GetTaskAccelerators, a.onTask(), a.taskAccelerators)
+	rest.ServeOn(a.router, v1.GetTaskAccelerators, tasks.On(a.db.DB), a.taskAccelerators)
 	rest.ServeOn(a.router, v1.ReportDaemon, onOwnAttempt(), a.daemon)
 }
 
@@ -95,7 +96,7 @@ func (a *API) acceleratorData(ctx context.Context, c *rest.Call, id string, req 
 
 // taskAccelerators lists the reports of the members of a task's attempts, and adds the task,
 // attempt, node and pool where a report omits them.
-func (a *API) taskAccelerators(ctx context.Context, _ *rest.Call, t store.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
+func (a *API) taskAccelerators(ctx context.Context, _ *rest.Call, t tasks.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
 	list, err := a.db.TaskAccelerators(ctx, t.ID, t.Part)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
 	"github.com/detent-ml/detent/plugins/runner/shell"
 )
@@ -187,7 +188,7 @@ func TestOneUserHasABoundedNumberOfTerminals(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.openShell("determined")
 	header := http.Header{"Authorization": {v.user("determined").token}}
-	for i := range v.api.webSockets.terminals.MostOfOne {
+	for i := range tasks.MaxTerminalsOfUser {
 		if ws, status := v.terminalOf(p.id, header, nil); ws == nil {
 			t.Fatalf("terminal %d: %d", i+1, status)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -23,7 +24,7 @@ func (a *API) registerTrials() {
 	rest.ServeOn(a.router, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
 	rest.ServeOn(a.router, v1.ListSearchTrials, a.onExperimentHead(), a.searchTrials)
 	rest.ServeOn(a.router, v1.ListExperimentAttempts, a.onExperimentHead(), a.experimentAttempts)
-	rest.ServeOn(a.router, v1.ListTaskAttempts, a.onTask(), a.taskAttempts)
+	rest.ServeOn(a.router, v1.ListTaskAttempts, tasks.On(a.db.DB), a.taskAttempts)
 }
 
 const (

@@ -5,13 +5,12 @@ import (
 )
 
 // webSockets counts the open WebSockets of each kind, and the streams that stay open as long.
-type webSockets struct{ updates, terminals, live, metrics *rest.Places }
+type webSockets struct{ updates, live, metrics *rest.Places }
 
 func newWebSockets() webSockets {
 	return webSockets{
-		updates:   rest.NewPlaces("streams", 128, 8),
-		terminals: rest.NewPlaces("terminals", 256, 16),
-		live:      rest.NewPlaces("streams of changes (/detent/live)", 1024, 64),
-		metrics:   rest.NewPlaces("streams of metrics for charts", 256, 32),
+		updates: rest.NewPlaces("streams", 128, 8),
+		live:    rest.NewPlaces("streams of changes (/detent/live)", 1024, 64),
+		metrics: rest.NewPlaces("streams of metrics for charts", 256, 32),
 	}
 }

@@ -39,15 +39,6 @@ func (a *API) guardOf(ctx context.Context, workspace int, workload string) (laun
 	return a.experiments.Guard(ctx, ws, workload)
 }
 
-// poolOpen returns an error unless a workspace may use a pool.
-func (a *API) poolOpen(ctx context.Context, name string, workspace int) error {
-	ws, err := workspaces.Get(ctx, a.db.DB, workspace)
-	if err != nil {
-		return err
-	}
-	return workspaces.Open(ctx, a.db.DB, name, ws)
-}
-
 // inClosedPools adds to reasons why experiments cannot be activated those whose pool is not open to
 // their workspace.
 func (a *API) inClosedPools(ctx context.Context, ids []int, why map[int]error) (map[int]error, error) {

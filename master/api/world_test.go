@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -73,7 +74,7 @@ func (r *rig) trial(experiment, number int) (id int, task string) {
 			NewTrials: []trial.Row{{ExperimentID: experiment, Number: number, TaskID: task, Name: "t", HParams: json.RawMessage(`{"lr":0.1}`)}},
 		})
 	}
-	r.apply(rows.Changes{NewAllocations: []store.NewAllocation{{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
+	r.apply(rows.Changes{NewAllocations: []tasks.NewAttempt{{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
 	if there {
 		return id, task
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -227,7 +228,7 @@ func (d *experimentPass) newTrials(e *Experiment, live int) (int, error) {
 		bytes += size
 		d.newBytes += size
 		if !t.Idle { // an idle trial gets its first attempt when its search releases it
-			d.enqueue(e, store.NewAllocation{ID: t.TaskID + ".1", TaskID: t.TaskID, RunID: 1})
+			d.enqueue(e, tasks.NewAttempt{ID: t.TaskID + ".1", TaskID: t.TaskID, RunID: 1})
 		}
 		d.out.NewTrials = append(d.out.NewTrials, t)
 		made++
@@ -316,7 +317,7 @@ func (d *experimentPass) retry(e *Experiment, row *rows.LiveTrial, last *rows.Li
 	if last != nil {
 		run = last.RunID + 1
 	}
-	a := store.NewAllocation{ID: row.TaskID + "." + strconv.Itoa(run), TaskID: row.TaskID, RunID: run}
+	a := tasks.NewAttempt{ID: row.TaskID + "." + strconv.Itoa(run), TaskID: row.TaskID, RunID: run}
 	if end != nil {
 		a.Exclude = end.Avoid
 		a.NotBefore = d.notBefore(*end, row.Unstarted, row.Restarts)
@@ -326,12 +327,12 @@ func (d *experimentPass) retry(e *Experiment, row *rows.LiveTrial, last *rows.Li
 	return run
 }
 
-func (d *experimentPass) enqueue(e *Experiment, a store.NewAllocation) {
+func (d *experimentPass) enqueue(e *Experiment, a tasks.NewAttempt) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
 	of := d.rated.ownerOf(e)
 	of.avoid = d.rated.avoidance(e, a.TaskID)
-	d.queue = append(d.queue, queued{NewAllocation: a, owner: of})
+	d.queue = append(d.queue, queued{NewAttempt: a, owner: of})
 }
 
 // exit adds an event: the search learns that a trial ended.

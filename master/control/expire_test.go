@@ -6,7 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestLogsAreDeletedInTurns: a leader deletes the logs whose retention has ended, those of an owner
@@ -17,7 +17,7 @@ func TestLogsAreDeletedInTurns(t *testing.T) {
 	b.exec(`INSERT INTO users (username, active) VALUES ('prolific', true)`)
 	write := func(owner int, name string) string {
 		t.Helper()
-		id, err := b.db.CreateTask(t.Context(), store.NewTask{ID: name, Type: "COMMAND", OwnerID: owner, WorkspaceID: 1, Name: name, Config: []byte(`{}`), Pool: "default", Priority: 42})
+		id, err := tasks.Create(t.Context(), b.db.DB, tasks.New{ID: name, Type: "COMMAND", OwnerID: owner, WorkspaceID: 1, Name: name, Config: []byte(`{}`), Pool: "default", Priority: 42})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // unsteadyNomad is a fake Nomad that hangs from time to time: then its calls return when it
@@ -186,7 +187,7 @@ func (w *troubledWorld) deletion() {
 func (w *troubledWorld) commands() {
 	w.many = true
 	for i := range simMany {
-		if _, err := w.db.CreateTask(w.t.Context(), store.NewTask{ID: fmt.Sprintf("many%d", i), Type: "COMMAND", OwnerID: 1, WorkspaceID: 1, Name: "many",
+		if _, err := tasks.Create(w.t.Context(), w.db.DB, tasks.New{ID: fmt.Sprintf("many%d", i), Type: "COMMAND", OwnerID: 1, WorkspaceID: 1, Name: "many",
 			Config: []byte(`{"description": "many"}`), Pool: "default", Slots: 1, Priority: 42}); err != nil {
 			w.t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // facts changes what Nomad says of a node.
@@ -91,7 +91,7 @@ func TestTasksWithoutSlotsAvoidSpotMachines(t *testing.T) {
 	b.node("n2").Status = "down"
 	b.settle()
 	user := b.int(`SELECT id FROM users WHERE username = 'determined'`)
-	if _, err := b.db.CreateTask(t.Context(), store.NewTask{ID: "g1", Type: "GENERIC", OwnerID: user, WorkspaceID: 1, Name: "g1",
+	if _, err := tasks.Create(t.Context(), b.db.DB, tasks.New{ID: "g1", Type: "GENERIC", OwnerID: user, WorkspaceID: 1, Name: "g1",
 		Config: []byte(`{"description": "x"}`), Pool: "default", Priority: 42}); err != nil {
 		t.Fatal(err)
 	}

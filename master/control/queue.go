@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A queuePass gives slots to attempts in the queue.
@@ -28,7 +28,7 @@ type queuePass struct {
 
 // queued is an attempt that this cycle creates: it has no row yet.
 type queued struct {
-	store.NewAllocation
+	tasks.NewAttempt
 	owner
 	queuedAt *time.Time // when the first attempt of its task was queued; nil if this is the first
 }

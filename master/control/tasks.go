@@ -8,8 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A taskPass decides about tasks that are not trials.
@@ -105,7 +105,7 @@ func (d *taskPass) task(t rows.LiveTask) {
 const maxLaunches = 5
 
 func (d *taskPass) attempt(t rows.LiveTask, run int, end *lifecycle.Step) {
-	a := store.NewAllocation{ID: t.ID + "." + strconv.Itoa(run), TaskID: t.ID, RunID: run, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority}
+	a := tasks.NewAttempt{ID: t.ID + "." + strconv.Itoa(run), TaskID: t.ID, RunID: run, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority}
 	if end != nil {
 		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted, 0)
 	}
@@ -114,7 +114,7 @@ func (d *taskPass) attempt(t rows.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, owner: d.rated.ownerOfTask(&t), queuedAt: t.QueuedAt})
+	d.queue = append(d.queue, queued{NewAttempt: a, owner: d.rated.ownerOfTask(&t), queuedAt: t.QueuedAt})
 }
 
 // success is the exit status of a task that completed.

@@ -1,5 +1,5 @@
 // Package launch turns requests into rows: an experiment (store.NewExperiment), a notebook,
-// shell, command or TensorBoard (store.NewTask), or the continuation of an experiment
+// shell, command or TensorBoard (tasks.New), or the continuation of an experiment
 // (store.Continuation).
 //
 // It merges the submitted configuration over its template and over the defaults of workspace,

@@ -9,19 +9,13 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// generic has what a generic task takes from its request and from other tasks.
-type generic struct {
-	store.NewGeneric
-	context []byte // code of the task that it inherits from, for a request without code; nil for none
-}
-
 // StartGeneric checks a request for a generic task, and creates the task unless the request is a preview.
-func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest) (*Task, error) {
+func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest) (*tasks.Launched, error) {
 	if len(req.Config) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(req.Config), MaxConfig)
 	}
@@ -29,24 +23,24 @@ func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGe
 	if err != nil {
 		return nil, err
 	}
-	g := &generic{NewGeneric: store.NewGeneric{NoPause: optional.Value(req.NoPause)}}
-	if err := l.inherit(ctx, by, req, g); err != nil {
+	t := &newTask{Launched: tasks.Launched{New: tasks.New{Generic: &tasks.NewGeneric{NoPause: optional.Value(req.NoPause)}}}}
+	if err := l.inherit(ctx, by, req, t); err != nil {
 		return nil, err
 	}
-	config, err := l.genericConfig(ctx, by, req, g)
+	config, err := l.genericConfig(ctx, by, req, t)
 	if err != nil {
 		return nil, err
 	}
-	task := TaskRequest{Config: v1.Struct(config), Generic: g, Preview: req.Preview}
+	asked := tasks.Request{Config: v1.Struct(config), Preview: req.Preview}
 	if req.ProjectID != nil {
-		task.WorkspaceID = &in.WorkspaceID
+		asked.WorkspaceID = &in.WorkspaceID
 	}
-	return l.Start(ctx, by, Generic(), task)
+	return l.start(ctx, by, tasks.Generic(), asked, t)
 }
 
 // inherit checks the parent of a new task. Killing or pausing the parent also kills or pauses the new
 // task, so only the parent's owner and admins may start tasks below it.
-func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) error {
+func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, t *newTask) error {
 	inherits := optional.Value(req.InheritContext)
 	id := optional.Value(req.ParentID)
 	if id == "" {
@@ -65,16 +59,16 @@ func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGeneric
 	if err := by.may(auth.Change, ofGeneric(parent)); err != nil {
 		return err
 	}
-	g.ParentID = &parent.ID
+	t.Generic.ParentID = &parent.ID
 	if inherits {
-		g.context = parent.Context
+		t.code = parent.Context
 	}
 	return nil
 }
 
 // genericConfig returns the configuration of a new task and its submitted text: the configuration of
 // the request, merged over that of the task that it forks.
-func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) ([]byte, error) {
+func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, t *newTask) ([]byte, error) {
 	doc, err := expconf.ParseDocument("config", []byte(req.Config))
 	if err != nil {
 		return nil, document.Wrong(err)
@@ -84,7 +78,7 @@ func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateG
 		if req.Config == "" {
 			return nil, fault.New(fault.Invalid, "No config file nor forked task provided")
 		}
-		g.Submitted, err = doc.JSON()
+		t.Generic.Submitted, err = doc.JSON()
 		return []byte(req.Config), err
 	}
 	from, err := l.genericTask(ctx, "forkedFrom", id)
@@ -98,17 +92,17 @@ func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateG
 	if err != nil {
 		return nil, document.Wrong(err)
 	}
-	g.ForkedFrom = &from.ID
-	if g.context == nil {
-		g.context = from.Context
+	t.Generic.ForkedFrom = &from.ID
+	if t.code == nil {
+		t.code = from.Context
 	}
-	g.Submitted, err = doc.Over(under).JSON()
-	return g.Submitted, err
+	t.Generic.Submitted, err = doc.Over(under).JSON()
+	return t.Generic.Submitted, err
 }
 
 // mayFork returns an error if a fork would give somebody secrets of another user's
 // configuration.
-func mayFork(by Submitter, from store.Task) error {
+func mayFork(by Submitter, from tasks.Task) error {
 	if err := by.may(auth.View, ofGeneric(from)); err != nil {
 		return err
 	}
@@ -126,12 +120,12 @@ func mayFork(by Submitter, from store.Task) error {
 	return nil
 }
 
-func ofGeneric(k store.Task) auth.Object {
+func ofGeneric(k tasks.Task) auth.Object {
 	return auth.Object{Kind: v1.KindTask, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.ID}
 }
 
 // genericTask finds the generic task that a field of a request names.
-func (l *Tasks) genericTask(ctx context.Context, field, id string) (store.Task, error) {
+func (l *Tasks) genericTask(ctx context.Context, field, id string) (tasks.Task, error) {
 	k, err := l.db.Task(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && k.Type != task.Generic:

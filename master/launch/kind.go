@@ -5,26 +5,8 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
-
-// Commands, notebooks, shells, TensorBoards and generic tasks are five nouns to users. To the
-// cluster all of them are tasks that are not trials.
-
-// A Kind is a kind of task.
-type Kind struct {
-	Type  string // as rows have it
-	Noun  string // as permissions and messages have it
-	title string // description of a task without one
-	slots int    // slots of a task whose configuration sets none
-	// program: the configuration decides what runs; otherwise the kind decides.
-	program bool
-	// required: a configuration without an entrypoint is rejected. A command without one is
-	// accepted, as in Determined, and fails.
-	required bool
-	// spreads: it may be placed on several nodes, if its configuration has
-	// resources.is_single_node: false.
-	spreads bool
-}
 
 // several reports whether a task may be placed on several nodes.
 func several(cfg *expconf.CommandConfig) bool {
@@ -32,35 +14,12 @@ func several(cfg *expconf.CommandConfig) bool {
 	return single != nil && !*single
 }
 
-// Command is the kind of tasks that run a program of their user.
-func Command() Kind {
-	return Kind{Type: task.Command, Noun: "command", title: "Command", slots: 1, program: true, spreads: true}
-}
-
-// Notebook is the kind of tasks that run JupyterLab.
-func Notebook() Kind {
-	return Kind{Type: task.Notebook, Noun: "notebook", title: "JupyterLab", slots: 1}
-}
-
-// Shell is the kind of tasks to which users connect with SSH.
-func Shell() Kind { return Kind{Type: task.Shell, Noun: "shell", title: "Shell", slots: 1} }
-
-// Tensorboard is the kind of TensorBoards.
-func Tensorboard() Kind {
-	return Kind{Type: task.Tensorboard, Noun: "tensorboard", title: "TensorBoard"}
-}
-
-// Generic is the kind of programs that users start in trees, pause and resume.
-func Generic() Kind {
-	return Kind{Type: task.Generic, Noun: "task", title: "Generic Task", slots: 1, program: true, required: true, spreads: true}
-}
-
 // describe returns the description of a task whose request has none.
-func (of Kind) describe(id string) string {
+func describe(of tasks.Kind, id string) string {
 	if of.Type == task.Generic {
-		return of.title + " " + id
+		return of.Title + " " + id
 	}
-	return of.title + " (" + petName() + ")"
+	return of.Title + " (" + petName() + ")"
 }
 
 // IdleTimeouts are how long tasks may be unused if their configuration does not set it; 0 means
@@ -83,13 +42,13 @@ func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
 
 // shape sets the defaults of a kind in a document, and returns warnings for fields that have no
 // effect for the kind.
-func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
+func shape(of tasks.Kind, raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
 	if !expconf.IsSet(&raw.Resources, "slots") {
-		raw.Resources.Slots = of.slots
+		raw.Resources.Slots = of.Slots
 		expconf.MarkSet(&raw.Resources, "slots")
 	}
 	var remarks []string
-	if !of.program && len(raw.Entrypoint) > 0 {
+	if !of.Program && len(raw.Entrypoint) > 0 {
 		remarks = append(remarks, "entrypoint: has no effect: a "+of.Noun+" always starts its own program")
 		raw.Entrypoint = nil
 	}
@@ -99,7 +58,7 @@ func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawComm
 	if of.Type != task.Notebook && expconf.IsSet(&raw, "notebook_idle_type") {
 		remarks = append(remarks, "notebook_idle_type: has no effect on a "+of.Noun)
 	}
-	if of.program && raw.IdleTimeout != nil {
+	if of.Program && raw.IdleTimeout != nil {
 		remarks = append(remarks, "idle_timeout: has no effect on a "+of.Noun+": it ends when its program does")
 	}
 	if span, ok := idle.of(of.Type); raw.IdleTimeout == nil && ok {

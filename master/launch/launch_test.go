@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -28,7 +29,7 @@ type memory struct {
 	templates   map[string]string
 	parent      store.Experiment
 	experiments []store.NewExperiment
-	tasks       []store.NewTask
+	tasks       []tasks.New
 	policies    []workspaces.Policy
 	continued   store.Continuation
 	bound       map[string]int // pools, by the workspace that may use them
@@ -47,8 +48,8 @@ func (m *memory) Project(_ context.Context, id int) (workspaces.Project, error) 
 	return workspaces.Project{ID: id, Name: "p", WorkspaceID: 1, WorkspaceName: "w", Archived: id == 9}, nil
 }
 
-func (m *memory) Task(_ context.Context, id string) (store.Task, error) {
-	return store.Task{}, fault.New(fault.NotFound, "no task %s", id)
+func (m *memory) Task(_ context.Context, id string) (tasks.Task, error) {
+	return tasks.Task{}, fault.New(fault.NotFound, "no task %s", id)
 }
 
 func (m *memory) ProjectByName(_ context.Context, workspace, name string) (workspaces.Project, error) {
@@ -86,7 +87,7 @@ func (m *memory) CheckpointByUUID(context.Context, string) (store.Checkpoint, er
 	return store.Checkpoint{}, fault.New(fault.NotFound, "no")
 }
 
-func (m *memory) ShownTrials(_ context.Context, t store.Tensorboard) (list []task.ShownTrial, err error) {
+func (m *memory) ShownTrials(_ context.Context, t tasks.Board) (list []task.ShownTrial, err error) {
 	for i := range t.TrialIDs {
 		list = append(list, task.ShownTrial{ExperimentID: m.parent.ID, TrialID: &t.TrialIDs[i], Config: m.parent.Config, OwnerID: m.parent.OwnerID, WorkspaceID: 1})
 	}
@@ -125,7 +126,7 @@ func (m *memory) ConfigPolicies(_ context.Context, _ int, workload string) ([]wo
 	return slices.DeleteFunc(slices.Clone(m.policies), func(p workspaces.Policy) bool { return p.Workload != workload }), nil
 }
 
-func (m *memory) CreateTask(_ context.Context, n store.NewTask) (string, error) {
+func (m *memory) CreateTask(_ context.Context, n tasks.New) (string, error) {
 	m.tasks = append(m.tasks, n)
 	return n.ID, nil
 }
@@ -210,16 +211,16 @@ func TestTasksAreMade(t *testing.T) {
 	key := me
 	key.Key = "again"
 	for _, c := range []struct {
-		of           Kind
+		of           tasks.Kind
 		config, pool string
 		slots        int
 	}{
-		{Command(), `{"entrypoint":["true"],"resources":{"slots":0}}`, "gpu", 0}, {Notebook(), ``, "gpu", 1}, {Shell(), `{"resources":{"resource_pool":"aux"}}`, "aux", 1},
+		{tasks.Command(), `{"entrypoint":["true"],"resources":{"slots":0}}`, "gpu", 0}, {tasks.Notebook(), ``, "gpu", 1}, {tasks.Shell(), `{"resources":{"resource_pool":"aux"}}`, "aux", 1},
 	} {
-		if made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config), Preview: new(true)}); err != nil || made.Stored {
+		if made, err := l.Start(t.Context(), key, c.of, tasks.Request{Config: v1.Struct(c.config), Preview: new(true)}); err != nil || made.Stored {
 			t.Errorf("a preview of a %s: %+v, %v", c.of.Noun, made, err)
 		}
-		made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config)})
+		made, err := l.Start(t.Context(), key, c.of, tasks.Request{Config: v1.Struct(c.config)})
 		if err != nil || !made.Stored {
 			t.Fatalf("%s: %v", c.of.Noun, err)
 		}
@@ -229,21 +230,21 @@ func TestTasksAreMade(t *testing.T) {
 			t.Errorf("the row of a %s is %+v", c.of.Noun, n)
 		}
 		stored, err := expconf.ParseCommandConfigJSON(n.Config)
-		if err != nil || (stored.IdleTimeout != nil) != (c.of.Noun == "notebook") || !strings.HasPrefix(stored.Description, c.of.title+" (") {
+		if err != nil || (stored.IdleTimeout != nil) != (c.of.Noun == "notebook") || !strings.HasPrefix(stored.Description, c.of.Title+" (") {
 			t.Errorf("the configuration of a %s is %s: %v", c.of.Noun, n.Config, err)
 		}
 	}
 	if len(m.tasks) != 3 {
 		t.Errorf("%d were made", len(m.tasks))
 	}
-	if _, err := l.Start(t.Context(), me, Generic(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), "entrypoint") {
+	if _, err := l.Start(t.Context(), me, tasks.Generic(), tasks.Request{}); err == nil || !strings.Contains(err.Error(), "entrypoint") {
 		t.Errorf("a generic task without a program: %v", err)
 	}
-	if _, err := l.Start(t.Context(), me, Shell(), TaskRequest{WorkspaceID: new(9)}); !fault.Is(err, fault.NotFound) {
+	if _, err := l.Start(t.Context(), me, tasks.Shell(), tasks.Request{WorkspaceID: new(9)}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("in an archived workspace: %v", err)
 	}
 	key.Key = "a b"
-	if _, err := l.Start(t.Context(), key, Shell(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), KeyHeader) {
+	if _, err := l.Start(t.Context(), key, tasks.Shell(), tasks.Request{}); err == nil || !strings.Contains(err.Error(), KeyHeader) {
 		t.Errorf("with a bad key: %v", err)
 	}
 }
@@ -254,7 +255,7 @@ func TestATemplateGivesNoSlots(t *testing.T) {
 	m.settings = `{"default_aux_pool": "gpu"}`
 	m.templates["t"] = "resources: {slots: 100, resource_pool: nowhere, priority: 7}\n"
 	for config, slots := range map[string]int{``: 1, `{"resources":{"slots":0}}`: 0} {
-		made, err := l.Start(t.Context(), me, Notebook(), TaskRequest{Config: v1.Struct(config), Template: new("t")})
+		made, err := l.Start(t.Context(), me, tasks.Notebook(), tasks.Request{Config: v1.Struct(config), Template: new("t")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,21 +274,21 @@ func TestATensorboardShowsWhatItCan(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.parent.ID, m.parent.Config = 1, m.experiments[0].Config
-	made, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &Shows{Trials: []int{4, 4, 5}}})
+	made, err := l.Start(t.Context(), me, tasks.Tensorboard(), tasks.Request{Shows: &tasks.Shows{Trials: []int{4, 4, 5}}})
 	if err != nil || !slices.Equal(made.Tensorboard.TrialIDs, []int{4, 5}) || len(made.Tensorboard.ExperimentIDs) != 0 || made.Slots != 0 || made.Pool != "aux" {
 		t.Errorf("%+v: %v", made, err)
 	}
 	m.parent.OwnerID = me.Who.UserID + 1 // who uses the cluster's storage, or that of their workspace
-	if _, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &Shows{Trials: []int{4}}}); err != nil {
+	if _, err := l.Start(t.Context(), me, tasks.Tensorboard(), tasks.Request{Shows: &tasks.Shows{Trials: []int{4}}}); err != nil {
 		t.Error(err)
 	}
 	many := make([]int, maxShown+1)
 	for i := range many {
 		many[i] = i + 1
 	}
-	for says, shows := range map[string]Shows{"set experimentIds or trialIds": {}, "no experiment matches the filters": {Filtered: true},
+	for says, shows := range map[string]tasks.Shows{"set experimentIds or trialIds": {}, "no experiment matches the filters": {Filtered: true},
 		"experiment 2 not found": {Experiments: []int{2}}, "at most 100 trials, and 101 were requested": {Trials: many}} {
-		if _, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &shows}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := l.Start(t.Context(), me, tasks.Tensorboard(), tasks.Request{Shows: &shows}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
@@ -319,7 +320,7 @@ func TestATensorboardGetsNoKeysOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.parent.ID, m.parent.Config, m.parent.OwnerID, m.settings = 1, m.experiments[0].Config, c.owner, c.settings
-			_, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &Shows{Trials: []int{4}}})
+			_, err := l.Start(t.Context(), me, tasks.Tensorboard(), tasks.Request{Shows: &tasks.Shows{Trials: []int{4}}})
 			if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "experiment 1 belongs to another user") {
 				t.Error(err)
 			}

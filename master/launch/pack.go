@@ -17,8 +17,8 @@ import (
 // MaxPacked is the maximum size of an archive of code, in bytes.
 const MaxPacked = maxCode + MaxNames + MaxFiles<<11
 
-// contexts is the part of the store that keeps code.
-type contexts interface {
+// contextRows are the rows that a Packer uses.
+type contextRows interface {
 	AdmitStored(ctx context.Context, owner int, more int64) error
 	HasContext(ctx context.Context, hash []byte) (bool, error)
 	SaveContext(ctx context.Context, owner int, hash []byte, write func(io.Writer) error) error
@@ -29,13 +29,13 @@ type Turns func(ctx context.Context, share string) (done func(), err error)
 
 // A Packer packs and stores the code of requests.
 type Packer struct {
-	db    contexts
+	db    contextRows
 	turns Turns
 	room  *spool.Folder // where code is packed
 }
 
 // NewPacker returns a Packer.
-func NewPacker(db contexts, turns Turns, room *spool.Folder) *Packer {
+func NewPacker(db contextRows, turns Turns, room *spool.Folder) *Packer {
 	return &Packer{db: db, turns: turns, room: room}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -155,21 +156,21 @@ func TestPoliciesOfTasks(t *testing.T) {
 		ofCluster(workspaces.WorkloadTasks, "invariant_config: {work_dir: /w}\nconstraints: {priority_limit: 60, resources: {max_slots: 1}}"),
 		ofCluster(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1}\nconstraints: {resources: {max_slots: 0}}"),
 	}
-	for _, of := range []Kind{Command(), Notebook(), Shell(), Generic()} {
+	for _, of := range []tasks.Kind{tasks.Command(), tasks.Notebook(), tasks.Shell(), tasks.Generic()} {
 		config := v1.Struct(`{"entrypoint":["true"],"work_dir":"/mine"}`)
-		made, err := l.Start(t.Context(), me, of, TaskRequest{Config: config})
+		made, err := l.Start(t.Context(), me, of, tasks.Request{Config: config})
 		if err != nil {
 			t.Fatalf("%s: %v", of.Noun, err)
 		}
 		if told := strings.Join(made.Remarks, "\n"); *made.Complete.WorkDir != "/w" || made.Priority != 60 || made.Complete.Resources.MaxSlots != nil ||
 			!strings.Contains(told, `work_dir: "/w", set by the config policy of the cluster`) || !strings.Contains(told, "resources.priority: 60, the limit") {
-			t.Errorf("%s: %+v, the remarks are %s", of.Noun, made.NewTask, told)
+			t.Errorf("%s: %+v, the remarks are %s", of.Noun, made.New, told)
 		}
-		if _, err := l.Start(t.Context(), me, of, TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"slots":2}}`)}); err == nil ||
+		if _, err := l.Start(t.Context(), me, of, tasks.Request{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"slots":2}}`)}); err == nil ||
 			!strings.Contains(err.Error(), "requested resources.slots [2] exceeds limit set by admin [1]") {
 			t.Errorf("%s with two slots: %v", of.Noun, err)
 		}
-		if _, err := l.Start(t.Context(), me, of, TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"priority":5}}`)}); err == nil ||
+		if _, err := l.Start(t.Context(), me, of, tasks.Request{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"priority":5}}`)}); err == nil ||
 			!strings.Contains(err.Error(), "requested priority [5] exceeds limit") {
 			t.Errorf("%s with a priority: %v", of.Noun, err)
 		}
@@ -245,12 +246,12 @@ func TestGuard(t *testing.T) {
 
 // TestSecretsAtTheSubmission: who may not mount a secret is told so, and policies allow some or none.
 func TestSecretsAtTheSubmission(t *testing.T) {
-	m, l, tasks := launchers(t)
+	m, l, starts := launchers(t)
 	l.cluster.Site.Secrets = task.Secrets{{Name: "team", Path: "secret/data/team", Users: []string{"ada"}}, {Name: "other", Path: "secret/data/other", Users: []string{"ben"}}}
-	tasks.cluster.Site.Secrets = l.cluster.Site.Secrets
+	starts.cluster.Site.Secrets = l.cluster.Site.Secrets
 	submit := func(name string) error {
 		_, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + "environment: {secrets: [{name: " + name + ", key: k, env: T}]}\n")})
-		_, err2 := tasks.Start(t.Context(), me, Command(), TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"environment":{"secrets":[{"name":"` + name + `","key":"k","env":"T"}]}}`)})
+		_, err2 := starts.Start(t.Context(), me, tasks.Command(), tasks.Request{Config: v1.Struct(`{"entrypoint":["true"],"environment":{"secrets":[{"name":"` + name + `","key":"k","env":"T"}]}}`)})
 		if (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
 			t.Errorf("%s: an experiment %v, a command %v", name, err, err2)
 		}

@@ -2,9 +2,13 @@ package launch
 
 import (
 	"context"
+	"io"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
@@ -18,7 +22,7 @@ type workspaceRows interface {
 	OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error
 }
 
-// Rows has the rows of the store, and those of the rooms of workspaces and of the queue as methods, because tests have both in memory.
+// Rows has the rows of the store, and those of rooms as methods, because tests have both in memory.
 type Rows struct{ *store.DB }
 
 func (r Rows) Workspace(ctx context.Context, id int) (workspaces.Workspace, error) {
@@ -47,4 +51,24 @@ func (r Rows) QuotasOver(ctx context.Context, workspace, project, user int, pool
 
 func (r Rows) OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error {
 	return workspaces.Open(ctx, r.DB.DB, pool, to)
+}
+
+func (r Rows) HasContext(ctx context.Context, hash []byte) (bool, error) {
+	return contexts.Has(ctx, r.DB.DB, hash)
+}
+
+func (r Rows) SaveContext(ctx context.Context, owner int, hash []byte, write func(io.Writer) error) error {
+	return contexts.Save(ctx, r.DB.DB, owner, hash, write)
+}
+
+func (r Rows) Task(ctx context.Context, id string) (tasks.Task, error) {
+	return tasks.Get(ctx, r.DB.DB, id)
+}
+
+func (r Rows) CreateTask(ctx context.Context, n tasks.New) (string, error) {
+	return tasks.Create(ctx, r.DB.DB, n)
+}
+
+func (r Rows) ShownTrials(ctx context.Context, t tasks.Board) ([]task.ShownTrial, error) {
+	return tasks.ShownTrials(ctx, r.DB.DB, t)
 }

@@ -8,12 +8,12 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // newShellKeys creates the keys of a shell.
-func newShellKeys() (*store.ShellKeys, error) {
-	var k store.ShellKeys
+func newShellKeys() (*tasks.ShellKeys, error) {
+	var k tasks.ShellKeys
 	var err error
 	if k.PrivateKey, k.PublicKey, err = keyPair("detent shell"); err != nil {
 		return nil, err

@@ -14,66 +14,55 @@ import (
 	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
-// tasks is the part of the store that this file uses.
-type tasks interface {
+// taskRows are the rows that this file uses.
+type taskRows interface {
 	workspaceRows
 	quotas
 	shown
-	Task(ctx context.Context, id string) (store.Task, error)
-	CreateTask(ctx context.Context, n store.NewTask) (string, error)
+	Task(ctx context.Context, id string) (tasks.Task, error)
+	CreateTask(ctx context.Context, n tasks.New) (string, error)
 }
 
 // Tasks creates notebooks, shells, commands, TensorBoards and generic tasks.
 type Tasks struct {
 	cluster Cluster
-	db      tasks
+	db      taskRows
 	code    *Packer
 }
 
 // NewTasks returns a Tasks.
-func NewTasks(c Cluster, db tasks, code *Packer) *Tasks {
+func NewTasks(c Cluster, db taskRows, code *Packer) *Tasks {
 	return &Tasks{cluster: c, db: db, code: code}
 }
 
-// A TaskRequest is a request for a task of any kind.
-type TaskRequest struct {
-	Config      v1.Struct
-	Template    *string
-	WorkspaceID *int
-	Preview     *bool
-	Shows       *Shows   // what a TensorBoard shows; nil for other kinds
-	Generic     *generic // of a generic task; nil for other kinds
-}
-
-// A Task is a task whose request has been checked.
-type Task struct {
-	store.NewTask
-	Stored   bool // false: the request was a preview
-	Complete expconf.CommandConfig
-	Warnings []v1.LaunchWarning
-	Remarks  []string
-	shown    []expconf.ShownExperiment // of a TensorBoard
+// A newTask is a task whose request is being checked.
+type newTask struct {
+	tasks.Launched
+	shown []expconf.ShownExperiment // of a TensorBoard
+	code  []byte                    // of the task from which a generic task inherits, for a request without code; nil for none
 }
 
 // Start checks a request and creates its task, unless the request is a preview. It returns the
 // task with its id.
-func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskRequest) (*Task, error) {
-	t := &Task{NewTask: store.NewTask{ID: uuid.NewString(), Type: of.Type, OwnerID: by.Who.UserID, SessionEpoch: by.Who.SessionEpoch}}
+func (l *Tasks) Start(ctx context.Context, by Submitter, of tasks.Kind, req tasks.Request) (*tasks.Launched, error) {
+	return l.start(ctx, by, of, req, &newTask{})
+}
+
+func (l *Tasks) start(ctx context.Context, by Submitter, of tasks.Kind, req tasks.Request, t *newTask) (*tasks.Launched, error) {
+	t.ID, t.Type, t.OwnerID, t.SessionEpoch = uuid.NewString(), of.Type, by.Who.UserID, by.Who.SessionEpoch
 	var err error
 	if req.Shows != nil {
 		if t.Tensorboard, t.shown, err = l.shows(ctx, by, *req.Shows); err != nil {
 			return nil, err
 		}
 	}
-	if req.Generic != nil {
-		t.Generic = &req.Generic.NewGeneric
-	}
-	if of.Type == Shell().Type {
+	if of.Type == task.Shell {
 		if t.Shell, err = newShellKeys(); err != nil {
 			return nil, err
 		}
@@ -82,7 +71,7 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 		return nil, err
 	}
 	warnings, remarks, err := l.cluster.checkSlots(ctx, t.Pool, t.Slots, !several(&t.Complete) || l.cluster.Pools.Named(t.Pool).SingleNode)
-	if err != nil && of.spreads && t.Complete.Resources.IsSingleNode == nil && fault.Is(err, fault.Invalid) {
+	if err != nil && of.Spreads && t.Complete.Resources.IsSingleNode == nil && fault.Is(err, fault.Invalid) {
 		err = fault.New(fault.Invalid, "%w; with resources.is_single_node: false a %s may use several nodes", err, of.Noun)
 	}
 	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
@@ -91,14 +80,14 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 		t.Remarks = append(t.Remarks, remarks...)
 	}
 	if err != nil || optional.Value(req.Preview) {
-		return t, err
+		return &t.Launched, err
 	}
-	t.ID, err = l.db.CreateTask(ctx, t.NewTask)
+	t.ID, err = l.db.CreateTask(ctx, t.New)
 	t.Stored = err == nil
-	return t, err
+	return &t.Launched, err
 }
 
-func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req TaskRequest) error {
+func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Kind, req tasks.Request) error {
 	var err error
 	if t.CreationKey, err = creationKey(by.Key); err != nil {
 		return err
@@ -151,14 +140,14 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
 	t.Context, err = l.code.Keep(ctx, by, optional.Value(req.Preview))
-	if t.Context == nil && req.Generic != nil {
-		t.Context = req.Generic.context
+	if t.Context == nil {
+		t.Context = t.code
 	}
 	return err
 }
 
 // configure completes and checks a task's configuration, and chooses its pool.
-func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template workspaces.Template, rules []rule[expconf.RawCommand], ws workspaces.Settings) (*pool.Pool, error) {
+func (c *Cluster) configure(t *newTask, of tasks.Kind, config v1.Struct, template workspaces.Template, rules []rule[expconf.RawCommand], ws workspaces.Settings) (*pool.Pool, error) {
 	src := []byte(config)
 	if len(src) == 0 {
 		src = []byte(`{}`)
@@ -170,13 +159,13 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template workspa
 	if raw, warnings, err = commandOverTemplate(of, raw, warnings, template); err != nil {
 		return nil, err
 	}
-	under := expconf.CommandDefaults{Description: of.describe(t.ID)}
-	shape := func(r expconf.RawCommand) expconf.RawCommand { r, _ = of.shape(r, c.Idle); return r }
-	raw, ruled, err := laid(rules, raw, expconf.MergeCommand, shownCommand(shape, under))
+	under := expconf.CommandDefaults{Description: describe(of, t.ID)}
+	shaped := func(r expconf.RawCommand) expconf.RawCommand { r, _ = shape(of, r, c.Idle); return r }
+	raw, ruled, err := laid(rules, raw, expconf.MergeCommand, shownCommand(shaped, under))
 	if err != nil {
 		return nil, err
 	}
-	raw, told := of.shape(raw, c.Idle)
+	raw, told := shape(of, raw, c.Idle)
 	in, err := c.poolFor(raw.Resources.ResourcePool, raw.Resources.Slots, ws)
 	if err != nil {
 		return nil, err
@@ -196,10 +185,10 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template workspa
 	if err != nil {
 		return nil, document.Wrong(err)
 	}
-	if err := cfg.Validate(of.required); err != nil {
+	if err := cfg.Validate(of.Required); err != nil {
 		return nil, document.Wrong(err)
 	}
-	if !of.spreads && several(&cfg) {
+	if !of.Spreads && several(&cfg) {
 		return nil, fault.New(fault.Invalid, "resources.is_single_node: must be true or left out: a %s is always on a single node", of.Noun)
 	}
 	if err := cfg.Refused(can); err != nil {

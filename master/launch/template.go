@@ -3,14 +3,14 @@ package launch
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/document"
-	"github.com/detent-ml/detent/master/workspaces"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // usedTemplate finds a template that somebody wants to use.
@@ -36,7 +36,7 @@ func overTemplate(raw expconf.Raw, warnings document.Warnings, t store.UsedTempl
 
 // commandOverTemplate does the same for a task of another kind. Slots and pool of a command, notebook or shell come from its own configuration alone, as in
 // Determined: a template with the slots of a training must not make every notebook as large.
-func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings document.Warnings, t workspaces.Template) (expconf.RawCommand, document.Warnings, error) {
+func commandOverTemplate(of tasks.Kind, raw expconf.RawCommand, warnings document.Warnings, t workspaces.Template) (expconf.RawCommand, document.Warnings, error) {
 	if t.Name == "" {
 		return raw, warnings, nil
 	}
@@ -45,7 +45,7 @@ func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings document.Warn
 		return raw, warnings, document.Wrong(err)
 	}
 	for _, field := range []string{"slots", "resource_pool"} {
-		if of.slots == 0 { // a TensorBoard
+		if of.Slots == 0 { // a TensorBoard
 			break
 		}
 		if expconf.Unset(&under.Resources, field) {

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -20,21 +21,14 @@ const maxShown = 100
 type shown interface {
 	Experiment(ctx context.Context, id int) (store.Experiment, error)
 	Trial(ctx context.Context, id int) (store.Trial, error)
-	ShownTrials(ctx context.Context, t store.Tensorboard) ([]task.ShownTrial, error)
-}
-
-// Shows names the experiments and trials that a TensorBoard is to show.
-type Shows struct {
-	Experiments []int
-	Trials      []int
-	Filtered    bool // the request has filters, whose experiments are among these
+	ShownTrials(ctx context.Context, t tasks.Board) ([]task.ShownTrial, error)
 }
 
 // shows checks what a TensorBoard is asked to show: that all of it is there,
 // that the submitter may see it, that its files can be read, and that it is not too
 // much. Which pools may read them is checked when the pool is known.
-func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Tensorboard, []expconf.ShownExperiment, error) {
-	t := store.Tensorboard{ExperimentIDs: unique(asked.Experiments), TrialIDs: unique(asked.Trials)}
+func (l *Tasks) shows(ctx context.Context, by Submitter, asked tasks.Shows) (*tasks.Board, []expconf.ShownExperiment, error) {
+	t := tasks.Board{ExperimentIDs: unique(asked.Experiments), TrialIDs: unique(asked.Trials)}
 	switch {
 	case len(t.ExperimentIDs)+len(t.TrialIDs) > 0:
 	case asked.Filtered:

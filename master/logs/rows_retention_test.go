@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // endedDaysAgo ends the task of a trial.
@@ -39,7 +40,7 @@ func TestLogsExpire(t *testing.T) {
 	configured := w.Experiment(rowtest.LossSearcher)
 	w.Exec(`UPDATE experiments SET config = config || '{"retention_policy": {"log_retention_days": 10}}' WHERE id = $1`, configured)
 	plain := w.Experiment(rowtest.LossSearcher)
-	w.task(store.NewTask{ID: "command", Type: "COMMAND"})
+	w.task(tasks.New{ID: "command", Type: "COMMAND"})
 	a, b, c := w.Trial(configured, 0, 1), w.Trial(configured, 1, 1), w.Trial(plain, 0, 1)
 	tasks := map[string]string{"configured": w.TaskOf(a), "own": w.TaskOf(b), "plain": w.TaskOf(c), "command": "command"}
 	for _, id := range tasks {

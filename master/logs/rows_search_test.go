@@ -8,8 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestSearchInAllLogs: running tasks first, then those that ended last; the newest lines of each; a search
@@ -17,10 +17,10 @@ import (
 func TestSearchInAllLogs(t *testing.T) {
 	w := newWorld(t)
 	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
-	var tasks []string
+	var wanted []string
 	for i := range 2*logs.SearchedLogs + 3 { // more than two queries list
 		id := fmt.Sprintf("t%03d", i)
-		w.task(store.NewTask{ID: id, Type: "COMMAND", Slots: 1})
+		w.task(tasks.New{ID: id, Type: "COMMAND", Slots: 1})
 		if i > 2 { // the first three run
 			w.Exec(`UPDATE tasks SET ended_at = now() - $2::int * interval '1 s', exit_status = 'x' WHERE id = $1`, id, i)
 		}
@@ -35,10 +35,10 @@ func TestSearchInAllLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
-			tasks = append(tasks, id)
+			wanted = append(wanted, id)
 		}
 	}
-	tasks[0], tasks[1] = tasks[1], tasks[0] // of those that run, the log that began last
+	wanted[0], wanted[1] = wanted[1], wanted[0] // of those that run, the log that began last
 	for name, q := range map[string]logs.Search{
 		"all at once":      {Limit: 1000, Within: time.Minute},
 		"seven at a time":  {Limit: 7, Within: time.Minute},
@@ -60,13 +60,13 @@ func TestSearchInAllLogs(t *testing.T) {
 			if out.Next == nil {
 				break
 			}
-			if len(out.Found) > q.Limit || calls > 3*len(tasks)+10 {
+			if len(out.Found) > q.Limit || calls > 3*len(wanted)+10 {
 				t.Fatalf("%s: %d found, call %d", name, len(out.Found), calls)
 			}
 			q.From = *out.Next
 		}
-		if fmt.Sprint(got) != fmt.Sprint(tasks) {
-			t.Errorf("%s:\n%v, want\n%v", name, got, tasks)
+		if fmt.Sprint(got) != fmt.Sprint(wanted) {
+			t.Errorf("%s:\n%v, want\n%v", name, got, wanted)
 		}
 		if (name == "all at once") != (calls == 0) {
 			t.Errorf("%s: %d calls before the last", name, calls)
@@ -116,7 +116,7 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for id, text := range map[string]string{"long": "needle " + strings.Repeat("x", 16<<20+1<<20), "damaged": "needle", "sound": "needle"} {
-		w.task(store.NewTask{ID: id, Type: "COMMAND", Slots: 1})
+		w.task(tasks.New{ID: id, Type: "COMMAND", Slots: 1})
 		list := lines(0, 1)
 		list[0].Text = text
 		if _, err := s.Append(t.Context(), logs.Batch{TaskID: id, Lines: list}); err != nil {
@@ -141,7 +141,7 @@ func TestLoggedTasksKeepToTheirScope(t *testing.T) {
 	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for _, id := range []string{"ours", "theirs"} {
-		w.task(store.NewTask{ID: id, Type: "COMMAND", Slots: 1})
+		w.task(tasks.New{ID: id, Type: "COMMAND", Slots: 1})
 		w.say(s, id, "x", 0, "a line")
 	}
 	w.Exec(`UPDATE tasks SET workspace_id = $1 WHERE id = 'theirs'`, theirs)

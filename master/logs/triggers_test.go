@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -19,7 +19,7 @@ func TestLogTriggers(t *testing.T) {
 	named := w.hook("b", 0, event.Specific, `TASK_LOG {"regex": "^step 3$"}`)
 	id := w.hooked(`{"webhook_name": ["b"]}`)
 	first, second := w.Trial(id, 0, 1), w.Trial(id, 1, 1)
-	w.task(store.NewTask{ID: "cmd", Type: "COMMAND", Slots: 1})
+	w.task(tasks.New{ID: "cmd", Type: "COMMAND", Slots: 1})
 	s, other := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	w.say(s, w.TaskOf(first), "x", 0, "step 1", "step 2")
 	if n := len(w.events(hook)) + len(w.events(named)); n != 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -26,10 +27,10 @@ func newWorld(t *testing.T) *world { t.Helper(); return &world{rowtest.New(t)} }
 // open opens the same database again, as another master does.
 func (w *world) open(conns int32) *database.DB { return w.Open(conns, store.Options{}).DB }
 
-func (w *world) task(n store.NewTask) {
+func (w *world) task(n tasks.New) {
 	w.T.Helper()
 	n.OwnerID, n.WorkspaceID, n.Name, n.Config, n.Pool, n.Priority = 2, 1, "t", []byte(`{}`), "default", 42
-	if _, err := w.DB.CreateTask(context.Background(), n); err != nil {
+	if _, err := tasks.Create(context.Background(), w.DB.DB, n); err != nil {
 		w.T.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -134,11 +135,7 @@ func (d Deps) mayChange(ctx context.Context, of jobRef, ch Change) error {
 	if ch.Pool == nil {
 		return nil
 	}
-	ws, err := workspaces.Get(ctx, d.DB, of.WorkspaceID)
-	if err != nil {
-		return err
-	}
-	return workspaces.Open(ctx, d.DB, *ch.Pool, ws)
+	return workspaces.OpenIn(ctx, d.DB, *ch.Pool, of.WorkspaceID)
 }
 
 func (d Deps) changeTask(ctx context.Context, job, task string, ch Change) error {
@@ -156,7 +153,7 @@ func (d Deps) changeTask(ctx context.Context, job, task string, ch Change) error
 	if ch.Priority == nil {
 		return nil
 	}
-	return d.DB.Tx(ctx, func(tx *database.DB) error { return d.PrioritizeTask(ctx, tx, task, *ch.Priority) })
+	return tasks.Prioritize(ctx, d.DB, task, *ch.Priority)
 }
 
 // place moves a job in the queue, if the policies of its workspace allow the priority that the job gets.
@@ -172,7 +169,7 @@ func (d Deps) place(ctx context.Context, c *rest.Call, of jobRef, m Move) error 
 		if j.ExperimentID != nil {
 			return d.PrioritizeExperiment(ctx, tx, *j.ExperimentID, priority)
 		}
-		return d.PrioritizeTask(ctx, tx, j.TaskID, priority)
+		return tasks.PrioritizeIn(ctx, tx, j.TaskID, priority)
 	}
 	// A caller waits here, where each user has a turn, and not with a connection to the database.
 	waiting, cancel := context.WithTimeout(ctx, rest.AnswerTimeout)

@@ -18,6 +18,6 @@
 //	quotas.go            list, set and delete quotas, and write them for Prometheus
 //	usage.go             raw and aggregated usage, as JSON and CSV
 //
-// This room is above accounts and workspaces and below experiments, tasks and attempts, which it does not import: its statements name
+// This room is above accounts, workspaces and tasks, and below experiments and attempts, which it does not import: its statements name
 // columns of their tables, and Deps has what the endpoints ask of them.
 package queue

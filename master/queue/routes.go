@@ -23,9 +23,8 @@ type Deps struct {
 	ChangeExperiment func(ctx context.Context, id int, ch Change) error
 	// TaskFits returns why a task cannot run in another pool.
 	TaskFits func(ctx context.Context, id, pool string) error
-	// PrioritizeExperiment and PrioritizeTask store the priority of an experiment with its tasks, and of a task, with their attempts.
+	// PrioritizeExperiment stores the priority of an experiment with its tasks and their attempts.
 	PrioritizeExperiment func(ctx context.Context, tx *database.DB, id, priority int) error
-	PrioritizeTask       func(ctx context.Context, tx *database.DB, id string, priority int) error
 
 	waits *waits // Routes makes it
 }

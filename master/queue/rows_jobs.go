@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A Job is an entry of a pool's queue: an experiment with its trials, or a task.
@@ -79,6 +80,6 @@ func refOf(ctx context.Context, db *database.DB, id string) (jobRef, error) {
 		SELECT e.id AS experiment_id, '' AS task_id, e.owner_id, p.workspace_id
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL
-		SELECT NULL, k.id, k.owner_id, coalesce(k.workspace_id, k.deleted_workspace_id) FROM tasks k WHERE k.job_id::text = $1 AND k.type <> 'TRIAL'`, id)
+		SELECT NULL, k.id, k.owner_id, `+tasks.Workspace+` FROM tasks k WHERE k.job_id::text = $1 AND k.type <> 'TRIAL'`, id)
 	return ref, database.Missing(err, fault.New(fault.NotFound, "job %s not found", id))
 }

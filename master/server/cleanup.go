@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/contexts"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // cleanupInterval is the time between two removals of unused rows.
@@ -23,7 +25,7 @@ func (m *master) cleanUp(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if n, err := m.db.DropContexts(ctx); err != nil && ctx.Err() == nil {
+		if n, err := contexts.Drop(ctx, m.db.DB); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove unused code", "error", err)
 		} else if n > 0 {
 			m.log.Info("unused code was removed", "contexts", n)
@@ -32,7 +34,7 @@ func (m *master) cleanUp(ctx context.Context) {
 		if _, err := accounts.DropLoginTries(ctx, m.db.DB, accounts.LoginWindow); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove old counts of wrong passwords", "error", err)
 		}
-		if _, err := m.db.DropPasses(ctx); err != nil && ctx.Err() == nil {
+		if _, err := tasks.DropPasses(ctx, m.db.DB); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove expired tickets and cookies of tasks", "error", err)
 		}
 	}

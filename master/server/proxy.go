@@ -13,11 +13,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/proxy"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A tasksOrigin is the listener for the pages of tasks, if they have their own origin.
@@ -61,7 +59,7 @@ func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, 
 		found, err := d.Members(ctx, allocationID)
 		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
 	}
-	return proxy.New(m.cfg.origins(o.url), m.cfg.proxyRules(), directory{m.db}, locate, m.log)
+	return proxy.New(m.cfg.origins(o.url), m.cfg.proxyRules(), tasks.Directory{DB: m.db.DB, Roles: m.db.Roles}, locate, m.log)
 }
 
 func (c *Config) proxyRules() proxy.Rules {
@@ -93,39 +91,6 @@ func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Han
 		m.log.Error("the listener for pages of tasks ended", "error", err)
 	}
 	end.Wait()
-}
-
-// directory adapts the store to the proxy's interface.
-type directory struct{ db *store.DB }
-
-func (d directory) Task(ctx context.Context, id, lately string) (proxy.Task, error) {
-	v, err := d.db.ProxyTask(store.ForPages(ctx, lately), id)
-	return proxy.Task(v), err
-}
-
-func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
-	list, err := d.db.ProxyTasks(ctx, ids)
-	out := make(map[string]proxy.Task, len(list))
-	for _, v := range list {
-		out[v.ID] = proxy.Task(v)
-	}
-	return out, err
-}
-
-func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return accounts.ValidSessions(ctx, d.db.DB, d.db.Roles, ids)
-}
-
-func (d directory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
-	return d.db.IssueTicket(ctx, hash, task, session, life)
-}
-
-func (d directory) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
-	return d.db.RedeemTicket(ctx, ticket, task, cookie)
-}
-
-func (d directory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {
-	return d.db.CookieWho(store.ForPages(ctx, lately), hash, task)
 }
 
 // checkTasks validates the settings for the pages of tasks.

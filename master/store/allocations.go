@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -74,7 +75,7 @@ type ReportedAccelerators struct {
 }
 
 // TaskAccelerators lists what the members of the attempts of a part of a task reported, up to 1000 of them.
-func (db *DB) TaskAccelerators(ctx context.Context, task string, p TaskPart) ([]ReportedAccelerators, error) {
+func (db *DB) TaskAccelerators(ctx context.Context, task string, p tasks.Part) ([]ReportedAccelerators, error) {
 	return database.Rows[ReportedAccelerators](ctx, db.DB, `
 		SELECT a.id, a.pool, coalesce(m.node_name, '') AS node_name, x.value AS data
 		FROM allocations a CROSS JOIN LATERAL jsonb_each(coalesce(a.accelerators, '{}')) x
@@ -235,29 +236,4 @@ func (db *DB) EndedJobs(ctx context.Context, jobs []string) ([]string, error) {
 	return database.Scalars[string](ctx, db.DB, `
 		SELECT j.name FROM unnest($1::text[]) AS j (name)
 		WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.state <> 'TERMINATED' AND 'det-' || replace(a.id, '.', '-') = j.name)`, jobs)
-}
-
-// NewAllocation is an attempt to queue. It gets the priority that its task has when it is
-// stored: a user may have changed it since the plan was made.
-type NewAllocation struct {
-	ID        string
-	TaskID    string
-	RunID     int
-	Pool      string
-	Slots     int
-	Priority  int
-	NotBefore *time.Time
-	Exclude   []string
-}
-
-// QueueNewAllocation adds the statement that inserts an attempt.
-func QueueNewAllocation(b *database.Statements, a NewAllocation) {
-	if a.Exclude == nil {
-		a.Exclude = []string{}
-	}
-	b.QueueOne("attempt "+a.ID, `
-		WITH t AS (UPDATE tasks SET queued_at = coalesce(queued_at, now()) WHERE id = $2 RETURNING id, priority, queued_at)
-		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude, queued_at)
-		SELECT $1, t.id, $3, $4, $5, t.priority, $6, $7, t.queued_at FROM t`,
-		a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.NotBefore, a.Exclude)
 }

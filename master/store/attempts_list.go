@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -38,7 +39,7 @@ type PastAttempt struct {
 // AttemptFilter chooses attempts: of one task, of the trials of an experiment, or on one node.
 type AttemptFilter struct {
 	Task       string
-	Part       TaskPart // of the task
+	Part       tasks.Part // of the task
 	Experiment int
 	Trial      int        // of the experiment; 0: all
 	Node       string     // id
@@ -82,7 +83,7 @@ func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit i
 	c.Args["offset"], c.Args["limit"] = offset, limit
 	return database.Rows[PastAttempt](ctx, db.DB, `SELECT a.id, a.task_id, `+trial.PartOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
-		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.Where()+`
+		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+tasks.WaitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.Where()+`
 		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.Args)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestPoolBeside: calls of a pool beside do not wait while the first one has no connection left.
@@ -71,16 +72,17 @@ func TestStrangersShareAPart(t *testing.T) {
 		t.Cleanup(cancel)
 		return within
 	}
-	if _, err := db.ProxyTask(short(t.Context()), "none"); !fault.Is(err, fault.Unavailable) {
+	pages := tasks.Directory{DB: db.DB}
+	if _, err := pages.Task(short(t.Context()), "none", ""); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("the name of a task, beside other strangers: %v", err)
 	}
-	if _, err := db.CookieWho(short(t.Context()), []byte("none"), "none"); !fault.Is(err, fault.Unavailable) {
+	if _, err := pages.CookieWho(short(t.Context()), []byte("none"), "none", ""); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a cookie, beside other strangers: %v", err)
 	}
-	if _, err := db.ProxyTask(ForPages(t.Context(), "ada"), "none"); !fault.Is(err, fault.NotFound) {
+	if _, err := pages.Task(t.Context(), "none", "ada"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a task that was found lately, beside strangers: %v", err)
 	}
-	if _, err := db.CookieWho(ForPages(t.Context(), "ada"), []byte("none"), "none"); !fault.Is(err, fault.NotFound) {
+	if _, err := pages.CookieWho(t.Context(), []byte("none"), "none", "ada"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a cookie that was valid lately, beside strangers: %v", err)
 	}
 	if _, err := database.Scalar[int](database.ForOwner(t.Context(), "user mine"), db.DB, `SELECT 1`); err != nil {
@@ -139,7 +141,7 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	}
 	within, cancel := context.WithTimeout(stranger(99), 10*time.Second)
 	defer cancel()
-	if err := db.RedeemTicket(within, []byte("none"), "none", []byte("none")); !fault.Is(err, fault.NotFound) {
+	if err := (tasks.Directory{DB: db.DB}).RedeemTicket(within, []byte("none"), "none", []byte("none")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a caller without a session, beside claims: %v", err)
 	}
 	release()

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -58,7 +60,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		if err := tx.lockCheckpoint(ctx, n.WarmStart); err != nil {
 			return err
 		}
-		err := tx.lockContext(ctx, n.Context)
+		err := contexts.Lock(ctx, tx.DB, n.Context)
 		if err != nil {
 			return err
 		}
@@ -229,18 +231,11 @@ func PatchExperiment(ctx context.Context, tx *database.DB, id int, ch Experiment
 	if err != nil || ch.Priority == nil {
 		return err
 	}
-	tasks, err := database.Scalars[string](ctx, tx, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
+	ids, err := database.Scalars[string](ctx, tx, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
 	if err != nil {
 		return err
 	}
-	return reprioritize(ctx, tx, tasks, *ch.Priority)
-}
-
-// reprioritize sets a new priority for the live attempts of tasks, so that queued attempts
-// move in the queue.
-func reprioritize(ctx context.Context, tx *database.DB, tasks []string, priority int) error {
-	_, err := tx.Exec(ctx, `UPDATE allocations SET priority = $2 WHERE task_id = ANY($1) AND state <> 'TERMINATED'`, tasks, priority)
-	return err
+	return tasks.PrioritizeAttempts(ctx, tx, ids, *ch.Priority)
 }
 
 func put[T any](m map[string]any, key string, v *T) {

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // Notebooks, shells and TensorBoards are stored with the fields of their types.
 
-func (w *world) task(n NewTask) {
+func (w *world) task(n tasks.New) {
 	w.t.Helper()
 	n.OwnerID, n.WorkspaceID, n.Name, n.Config, n.Pool, n.Priority = 2, 1, "t", []byte(`{}`), "default", 42
-	if _, err := w.db.CreateTask(context.Background(), n); err != nil {
+	if _, err := tasks.Create(context.Background(), w.db.DB, n); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -34,11 +34,11 @@ func (w *world) claimTask(id string) Claimed {
 func TestShellKeysTravelToTheRunner(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	w.task(NewTask{ID: "sh", Type: "SHELL", Shell: &ShellKeys{PrivateKey: "p", PublicKey: "pub", HostPrivateKey: "h", HostPublicKey: "hpub"}})
-	w.task(NewTask{ID: "nb", Type: "NOTEBOOK"})
+	w.task(tasks.New{ID: "sh", Type: "SHELL", Shell: &tasks.ShellKeys{PrivateKey: "p", PublicKey: "pub", HostPrivateKey: "h", HostPublicKey: "hpub"}})
+	w.task(tasks.New{ID: "nb", Type: "NOTEBOOK"})
 	w.exec(`UPDATE users SET agent_user = '{"user": "ada"}' WHERE id = 2`)
-	keys, err := w.db.ShellKeys(ctx, []string{"sh", "nb", "none"})
-	want := ShellKeys{TaskID: "sh", PrivateKey: "p", PublicKey: "pub", HostPrivateKey: "h", HostPublicKey: "hpub", AgentUser: `{"user": "ada"}`}
+	keys, err := tasks.ShellKeysOf(ctx, w.db.DB, []string{"sh", "nb", "none"})
+	want := tasks.ShellKeys{TaskID: "sh", PrivateKey: "p", PublicKey: "pub", HostPrivateKey: "h", HostPublicKey: "hpub", AgentUser: `{"user": "ada"}`}
 	if err != nil || len(keys) != 1 || keys["sh"] != want {
 		t.Fatalf("%+v %v", keys, err)
 	}
@@ -60,9 +60,9 @@ func TestWhatATensorboardShows(t *testing.T) {
 	one, two, empty := w.experiment(lossSearcher), w.experiment(lossSearcher), w.experiment(lossSearcher)
 	a, b, c := w.trial(one, 0, 1), w.trial(one, 1, 1), w.trial(two, 0, 1)
 	w.trial(two, 1, 1)
-	w.task(NewTask{ID: "tb", Type: "TENSORBOARD", Tensorboard: &Tensorboard{ExperimentIDs: []int{one, empty}, TrialIDs: []int{c, a}}})
-	w.task(NewTask{ID: "bare", Type: "TENSORBOARD", Tensorboard: &Tensorboard{}})
-	boards, err := w.db.Tensorboards(ctx, []string{"tb", "bare"})
+	w.task(tasks.New{ID: "tb", Type: "TENSORBOARD", Tensorboard: &tasks.Board{ExperimentIDs: []int{one, empty}, TrialIDs: []int{c, a}}})
+	w.task(tasks.New{ID: "bare", Type: "TENSORBOARD", Tensorboard: &tasks.Board{}})
+	boards, err := tasks.Boards(ctx, w.db.DB, []string{"tb", "bare"})
 	if err != nil || len(boards) != 2 || !slices.Equal(boards["tb"].ExperimentIDs, []int{one, empty}) || !slices.Equal(boards["tb"].TrialIDs, []int{c, a}) {
 		t.Fatalf("%+v %v", boards, err)
 	}
@@ -83,33 +83,8 @@ func TestWhatATensorboardShows(t *testing.T) {
 		t.Errorf("the TensorBoard shows %v, want %v", trials, []int{a, b, c, -empty})
 	}
 	w.exec(`DELETE FROM experiments WHERE id = $1`, one)
-	left, err := w.db.ShownTrials(ctx, boards["tb"])
+	left, err := tasks.ShownTrials(ctx, w.db.DB, boards["tb"])
 	if err != nil || len(left) != 2 {
 		t.Errorf("after a deletion it shows %+v, %v", left, err)
-	}
-}
-
-// The first reason of a kill counts, and a task that has ended cannot be killed.
-func TestKillReasons(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	w.task(NewTask{ID: "nb", Type: "NOTEBOOK"})
-	for _, reason := range []string{"killed by ada", "killed by bob"} {
-		if err := w.db.KillTask(ctx, "nb", reason); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := w.text(`SELECT desired || ' ' || kill_reason FROM tasks WHERE id = 'nb'`); got != "kill killed by ada" {
-		t.Error(got)
-	}
-	w.exec(`UPDATE tasks SET ended_at = now(), desired = 'run' WHERE id = 'nb'`)
-	if err := w.db.KillTask(ctx, "nb", "late"); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.text(`SELECT desired FROM tasks WHERE id = 'nb'`); got != "run" {
-		t.Errorf("a task that has ended is killed: %s", got)
-	}
-	if err := w.db.SetTaskPriority(ctx, "nb", 3); !fault.Is(err, fault.Invalid) {
-		t.Errorf("the priority of a task that has ended: %v", err)
 	}
 }

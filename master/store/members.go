@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A Claim is a runner's request to run a member, after its workload identity was verified.
@@ -80,7 +81,7 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 		return out, err
 	}
 	// Nomad vouches for the process, so it is no stranger; and a rollback of many reports takes as long as the owner's program has made it.
-	ctx = database.ForOwner(ctx, TasksOf(owner))
+	ctx = database.ForOwner(ctx, tasks.CallsOf(owner))
 	for range 3 { // its checkpoint may go away meanwhile
 		if err = db.rollBack(ctx, c); err != nil {
 			return out, err
@@ -216,7 +217,7 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 	}
 	switch out.Type {
 	case task.Shell:
-		keys, err := db.ShellKeys(ctx, []string{out.TaskID})
+		keys, err := tasks.ShellKeysOf(ctx, db.DB, []string{out.TaskID})
 		k := keys[out.TaskID]
 		out.Keys = task.Keys{Authorized: k.PublicKey, Host: k.HostPrivateKey}
 		return out, err
@@ -224,7 +225,7 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 		out.Remaining, err = db.Remaining(ctx, out.TaskID)
 		return out, err
 	case task.Tensorboard:
-		out.Shows, err = db.ShownBy(ctx, out.TaskID)
+		out.Shows, err = tasks.ShownBy(ctx, db.DB, out.TaskID)
 		return out, err
 	}
 	return out, nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestOver tests EndedJobs: jobs whose attempts have ended or do not exist.
@@ -31,7 +33,7 @@ func TestNomadAllocations(t *testing.T) {
 	w := newWorld(t)
 	trial := w.attempt(w.trial(w.experiment(lossSearcher), 0, 1), 1, 2)
 	const task = "0f1e2d3c-4b5a-4978-8a69-7b6c5d4e3f2a"
-	w.task(NewTask{ID: task, Type: "NOTEBOOK"})
+	w.task(tasks.New{ID: task, Type: "NOTEBOOK"})
 	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids) VALUES ($1, 0, 'n', 'n', '{}')`, task+".1")
 	w.exec(`UPDATE members SET nomad_alloc_id = allocation_id || ' seen ' || rank, claimed_by = CASE rank WHEN 0 THEN allocation_id || ' claimed' ELSE '' END`)
 	for _, id := range []string{trial, task + ".1"} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/updates"
 )
 
@@ -29,7 +30,7 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 			ON CONFLICT (trial_id) DO UPDATE SET summary = excluded.summary`, trial, name)
 		w.exec(`UPDATE experiments SET best_trial_id = $2 WHERE id = $1`, e, trial)
 		for _, kind := range []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"} {
-			w.task(NewTask{ID: name + kind, Type: kind, Slots: 1})
+			w.task(tasks.New{ID: name + kind, Type: kind, Slots: 1})
 		}
 		model := w.int(`INSERT INTO models (name, workspace_id, owner_id, labels) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, ARRAY[$1]) RETURNING id`, name, theirs)
 		w.exec(`INSERT INTO model_versions (model_id, version, checkpoint, owner_id) SELECT $1, 1, uuid, 2 FROM checkpoints WHERE trial_id = $2`, model, trial)
@@ -117,29 +118,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		},
 		"CountListed": func(in auth.Scope) (int, error) {
 			return of(func(e int) (int, error) { return w.db.CountListed(ctx, in, CheckpointFilter{ExperimentID: e}) })
-		},
-		"Tasks": func(in auth.Scope) (sum int, err error) {
-			for _, kind := range []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"} {
-				n, err := lenOf(w.db.Tasks(ctx, in, TaskFilter{Type: kind}))
-				if sum += n; err != nil {
-					return sum, err
-				}
-			}
-			return sum, nil
-		},
-		"TaskCounts": func(in auth.Scope) (sum int, err error) {
-			counts, err := w.db.TaskCounts(ctx, in)
-			for _, n := range counts {
-				sum += n
-			}
-			return sum, err
-		},
-		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
-		"LivePorts": func(in auth.Scope) (int, error) {
-			w.exec(`UPDATE experiments SET config = jsonb_set(config, '{environment}', '{"proxy_ports": [{"proxy_port": 8080}]}')`)
-			w.exec(`UPDATE members SET claimed_at = now()`)
-			list, err := w.db.LivePorts(ctx, in)
-			return len(list), err
 		},
 		"TrialsWith":     func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
 		"ProjectUpdates": func(in auth.Scope) (int, error) { return lenOf(w.db.ProjectUpdates(ctx, in, follow)) },

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -124,4 +125,19 @@ func TestStateFeedDropsSlowReaders(t *testing.T) {
 		t.Error("the feed still has the slow reader")
 	}
 	cancel() // has no effect: the feed has dropped the reader
+}
+
+// TestLongNamesOfExperiments: the feed of states does not keep long names of experiments.
+func TestLongNamesOfExperiments(t *testing.T) {
+	w := newWorld(t)
+	id := w.experiment(`{"name": "random"}`)
+	w.exec(`UPDATE experiments SET name = repeat('実', 80000) WHERE id = $1`, id)
+	want := strings.Repeat("実", 1000)
+	view, err := w.db.stateView(t.Context(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view.experiments[id].Name; got != want {
+		t.Errorf("the feed keeps a name of %d bytes", len(got))
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
@@ -32,7 +33,7 @@ func (w *world) stores(name string) (user, experiment int) {
 	experiment = w.experiment(lossSearcher)
 	hash := []byte("code of " + name)
 	code := bytes.Repeat([]byte(name), 5000)
-	if err := w.db.SaveContext(ctx, user, hash, func(to io.Writer) error { _, err := to.Write(code); return err }); err != nil {
+	if err := contexts.Save(ctx, w.db.DB, user, hash, func(to io.Writer) error { _, err := to.Write(code); return err }); err != nil {
 		w.t.Fatal(err)
 	}
 	w.exec(`UPDATE experiments SET owner_id = $1, context_hash = $2 WHERE id = $3`, user, hash, experiment)
@@ -108,14 +109,14 @@ func TestStored(t *testing.T) {
 func TestCodeWithoutExperiment(t *testing.T) {
 	w := newWorld(t)
 	w.db.limits = Limits{Owner: 10_000}
-	if err := w.db.SaveContext(t.Context(), 1, []byte("h"), func(to io.Writer) error { _, err := to.Write(make([]byte, 20_000)); return err }); err != nil {
+	if err := contexts.Save(t.Context(), w.db.DB, 1, []byte("h"), func(to io.Writer) error { _, err := to.Write(make([]byte, 20_000)); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.db.AdmitStored(t.Context(), 1, 0); !fault.Is(err, fault.TooLarge) {
 		t.Error(err)
 	}
 	w.exec(`UPDATE contexts SET created_at = now() - interval '3 hours'`)
-	if _, err := w.db.DropContexts(t.Context()); err != nil {
+	if _, err := contexts.Drop(t.Context(), w.db.DB); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.db.AdmitStored(t.Context(), 1, 0); err != nil {

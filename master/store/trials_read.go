@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -55,7 +56,7 @@ var trialSelect = `
 		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
-		coalesce((SELECT ` + waitingReason + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state IN ('PENDING', 'ASSIGNED')), '') AS waiting
+		coalesce((SELECT ` + tasks.WaitingReason + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state IN ('PENDING', 'ASSIGNED')), '') AS waiting
 	FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id`
 
 // Trial reads a trial.

@@ -1,9 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"testing"
 	"time"
 
@@ -58,45 +55,6 @@ func TestMaxLength(t *testing.T) {
 		if err != nil || (want == 0) != (s.MaxLength == nil) || want != 0 && *s.MaxLength != want {
 			t.Errorf("%s: %+v, %v", text, s.MaxLength, err)
 		}
-	}
-}
-
-func TestTaskContext(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	if c, err := w.db.TaskContext(ctx, task); err != nil || c != nil {
-		t.Errorf("without code: %v %v", c, err)
-	}
-	if c, err := w.db.ContextOf(ctx, nil); err != nil || c != nil {
-		t.Errorf("no hash: %v %v", c, err)
-	}
-	for i, size := range []int{0, 1, contextPart, 2*contextPart + 7} {
-		hash, code := []byte{byte(i)}, bytes.Repeat([]byte("0123456"), size/7+1)[:size]
-		if err := w.db.SaveContext(ctx, 1, hash, func(to io.Writer) error { _, err := to.Write(code); return err }); err != nil {
-			t.Fatal(err)
-		}
-		w.exec(`UPDATE tasks SET context_hash = $2 WHERE id = $1`, task, hash)
-		c, err := w.db.TaskContext(ctx, task)
-		if err != nil || c.Size != int64(size) {
-			t.Fatalf("%d bytes: %v %v", size, c, err)
-		}
-		if got, err := io.ReadAll(w.db.ReadContext(ctx, c)); err != nil || !bytes.Equal(got, code) {
-			t.Errorf("%d of %d bytes: %v", len(got), size, err)
-		}
-		if n, _ := w.db.ReadContext(ctx, c).Read(make([]byte, contextPart)); n > contextRead {
-			t.Errorf("%d bytes are in memory at once; %d are enough", n, contextRead)
-		}
-	}
-	failed := errors.New("the writer failed")
-	if err := w.db.SaveContext(ctx, 1, []byte("half"), func(to io.Writer) error { _, _ = to.Write(make([]byte, 3*contextPart)); return failed }); !errors.Is(err, failed) {
-		t.Errorf("a writer that fails: %v", err)
-	}
-	if there, err := w.db.HasContext(ctx, []byte("half")); err != nil || there {
-		t.Errorf("half a context is there: %v %v", there, err)
-	}
-	if _, err := w.db.TaskContext(ctx, "none"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("no such task: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -92,7 +93,7 @@ func TestContextsAreStoredOnce(t *testing.T) {
 	ctx := t.Context()
 	hash := []byte{1, 2, 3}
 	for range 2 { // the second finds it
-		if err := w.db.SaveContext(ctx, 1, hash, func(to io.Writer) error { _, err := io.WriteString(to, "tgz"); return err }); err != nil {
+		if err := contexts.Save(ctx, w.db.DB, 1, hash, func(to io.Writer) error { _, err := io.WriteString(to, "tgz"); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,11 +116,11 @@ func TestContextsAreStoredOnce(t *testing.T) {
 		t.Fatalf("the search begins at %d", next)
 	}
 	w.exec(`UPDATE contexts SET created_at = now() - interval '2 hours'`)
-	if n, err := w.db.DropContexts(ctx); err != nil || n != 0 {
+	if n, err := contexts.Drop(ctx, w.db.DB); err != nil || n != 0 {
 		t.Fatalf("%d contexts in use were dropped: %v", n, err)
 	}
 	w.exec(`DELETE FROM experiments`)
-	if n, err := w.db.DropContexts(ctx); err != nil || n != 1 {
+	if n, err := contexts.Drop(ctx, w.db.DB); err != nil || n != 1 {
 		t.Fatalf("%d unused contexts were dropped: %v", n, err)
 	}
 }

@@ -77,6 +77,15 @@ func Open(ctx context.Context, db *database.DB, pool string, ws Workspace) error
 	return NotOpen(pool, ws.Name)
 }
 
+// OpenIn is Open for the workspace with this number.
+func OpenIn(ctx context.Context, db *database.DB, pool string, workspace int) error {
+	ws, err := Get(ctx, db, workspace)
+	if err != nil {
+		return err
+	}
+	return Open(ctx, db, pool, ws)
+}
+
 // NotOpen is the error for work of a workspace in a pool that is bound to others.
 func NotOpen(pool, workspace string) error {
 	return fault.New(fault.Invalid, "resources.resource_pool: pool %s is not open to workspace %q: it is bound to other workspaces; det workspace list-pools shows what is open",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A Bundle is a part of a plan that is stored as a whole or not at all: the changes of
@@ -46,7 +47,7 @@ func (c *Changes) queue(s *database.Statements) {
 		s.QueueOne("task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
 			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
 	}
-	queueAll(s, c.NewAllocations, store.QueueNewAllocation)
+	queueAll(s, c.NewAllocations, tasks.QueueAttempt)
 	queueAll(s, c.Placements, queuePlacement)
 	queueAll(s, c.Failures, queueFailures)
 	queueEvents(s, c.Events)

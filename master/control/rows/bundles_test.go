@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestAnAttemptEndsAsItWasSeen tests that an attempt ends as one that has not started only if as
@@ -27,7 +28,7 @@ func TestAnAttemptEndsAsItWasSeen(t *testing.T) {
 		bundle := Bundle{Key: "k", Changes: Changes{
 			Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Unstarted: true, Claimed: x.saw,
 				Outcome: "unplaced", ExitReason: "it did not start"}},
-			NewAllocations: []store.NewAllocation{{ID: task + ".2", TaskID: task, RunID: 2, Pool: "default", Slots: 1}}}}
+			NewAllocations: []tasks.NewAttempt{{ID: task + ".2", TaskID: task, RunID: 2, Pool: "default", Slots: 1}}}}
 		var failures map[string]error
 		if err := w.DB.Tx(t.Context(), func(tx *store.DB) (err error) {
 			failures, err = ApplyBundles(t.Context(), tx.DB, []Bundle{bundle})

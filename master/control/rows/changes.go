@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -21,7 +22,7 @@ type Changes struct {
 	Trials         []TrialChange
 	Reopened       []ReopenedTrial
 	Tasks          []TaskChange
-	NewAllocations []store.NewAllocation
+	NewAllocations []tasks.NewAttempt
 	Allocations    []AllocationChange
 	Placements     []Placement
 	Events         []store.NewEvent

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestLongConfigurationsOfLiveTasks: what the leader reads of live tasks in each cycle, and what lists read, does not grow with their configurations.
@@ -30,11 +31,11 @@ func TestLongConfigurationsOfLiveTasks(t *testing.T) {
 	if err != nil || len(list) != 20 || string(list[0].Nomad) != `{"volumes": []}` || !list[0].Secrets || !list[0].Several {
 		t.Fatalf("%d live tasks, %v", len(list), err)
 	}
-	ports, err := w.DB.LivePorts(t.Context(), auth.Everywhere())
+	ports, err := tasks.LivePorts(t.Context(), w.DB.DB, auth.Everywhere())
 	if err != nil || len(ports["t3.1"]) != 1 || ports["t4.1"] != nil { // t4 has not begun
 		t.Errorf("ports: %v, %v", ports, err)
 	}
-	idle, err := w.DB.IdleTask(t.Context(), "t3")
+	idle, err := tasks.IdleLimitOf(t.Context(), w.DB.DB, "t3")
 	if err != nil || idle.Timeout != "5m" {
 		t.Errorf("%+v, %v", idle, err)
 	}

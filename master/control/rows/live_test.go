@@ -4,17 +4,17 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestPausedTasksAreNotLive: a paused task is live until its attempt has ended.
 func TestPausedTasksAreNotLive(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"paused", "pausing", "runs"} {
-		w.task(store.NewTask{ID: id, Type: "GENERIC", Generic: &store.NewGeneric{Submitted: []byte(`{}`)}})
+		w.task(tasks.New{ID: id, Type: "GENERIC", Generic: &tasks.NewGeneric{Submitted: []byte(`{}`)}})
 	}
 	for _, id := range []string{"paused", "pausing"} {
-		if err := w.DB.PauseTree(t.Context(), id, "paused by ada"); err != nil {
+		if err := tasks.PauseTree(t.Context(), w.DB.DB, id, "paused by ada"); err != nil {
 			t.Fatal(err)
 		}
 	}

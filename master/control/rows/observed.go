@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -189,7 +190,7 @@ func addShown(ctx context.Context, db *store.DB, list []PendingSubmission) error
 			continue
 		}
 		var err error
-		if list[i].Shows, err = db.ShownBy(ctx, list[i].TaskID); err != nil {
+		if list[i].Shows, err = tasks.ShownBy(ctx, db.DB, list[i].TaskID); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 	trials "github.com/detent-ml/detent/master/trial"
 )
 
@@ -51,10 +52,10 @@ func TestContinuingBeginsAPart(t *testing.T) {
 		t.Errorf("%s, want %s", stored, want)
 	}
 
-	var before store.Task
+	var before tasks.Task
 	for n, want := range []string{"TERMINATED it failed runs 1 to 3", "TERMINATED it failed again runs 3 to 4", "QUEUED  runs 4 to 0"} {
 		name := trials.PartID(task, n)
-		k, err := w.DB.TaskOrPart(t.Context(), name)
+		k, err := tasks.GetOrPart(t.Context(), w.DB.DB, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 		if n > 0 && (before.EndedAt == nil || !k.CreatedAt.After(*before.EndedAt)) || (k.EndedAt == nil) != (n == 2) {
 			t.Errorf("part %d is from %v to %v, after one that ended at %v", n, k.CreatedAt, k.EndedAt, before.EndedAt)
 		}
-		list, err := w.DB.Attempts(t.Context(), task, k.Part)
+		list, err := tasks.Attempts(t.Context(), w.DB.DB, task, k.Part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,20 +82,20 @@ func TestContinuingBeginsAPart(t *testing.T) {
 	if newest := w.Text(`SELECT `+trials.NewestPartID+` FROM tasks k WHERE k.id = $1`, task); newest != trials.PartID(task, 2) {
 		t.Errorf("SQL calls the newest part %s", newest)
 	}
-	if p, err := w.DB.ProxyTask(t.Context(), trials.PartID(task, 1)); err != nil || p.ID != task || p.Newest != trials.PartID(task, 2) {
+	if p, err := w.pages().Task(t.Context(), trials.PartID(task, 1), ""); err != nil || p.ID != task || p.Newest != trials.PartID(task, 2) {
 		t.Errorf("the proxy finds %s, %s: %v", p.ID, p.Newest, err)
 	}
 	for _, name := range []string{trials.PartID(task, 3), task + "-02", task + "-x"} {
-		if k, err := w.DB.TaskOrPart(t.Context(), name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) {
+		if k, err := tasks.GetOrPart(t.Context(), w.DB.DB, name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is task %s, part %d: %v", name, k.ID, k.Part.N, err)
 		}
-		if _, err := w.DB.ProxyTask(t.Context(), name); !fault.Is(err, fault.NotFound) {
+		if _, err := w.pages().Task(t.Context(), name, ""); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the proxy finds %s: %v", name, err)
 		}
 	}
 	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots) SELECT $2, 'COMMAND', job_id, owner_id, workspace_id, name, pool, slots
 		FROM tasks WHERE id = $1`, task, trials.PartID(task, 1))
-	if k, err := w.DB.TaskOrPart(t.Context(), trials.PartID(task, 1)); err != nil || k.ID == task || k.Part.N != 0 {
+	if k, err := tasks.GetOrPart(t.Context(), w.DB.DB, trials.PartID(task, 1)); err != nil || k.ID == task || k.Part.N != 0 {
 		t.Errorf("a task with the name of a part: %s, %v", k.ID, err)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // TestSubmissionOfATrialThatStartsFromAnothers tests that a submission has the storage of the
@@ -41,8 +41,8 @@ func TestSubmissionOfATensorboard(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)
 	a, b := w.Trial(one, 0, 1), w.Trial(two, 0, 1)
-	w.task(store.NewTask{ID: "tb", Type: "TENSORBOARD", Tensorboard: &store.Tensorboard{ExperimentIDs: []int{one}, TrialIDs: []int{b}}})
-	w.task(store.NewTask{ID: "nb", Type: "NOTEBOOK"})
+	w.task(tasks.New{ID: "tb", Type: "TENSORBOARD", Tensorboard: &tasks.Board{ExperimentIDs: []int{one}, TrialIDs: []int{b}}})
+	w.task(tasks.New{ID: "nb", Type: "NOTEBOOK"})
 	for _, id := range []string{"tb", "nb"} {
 		w.Exec(`UPDATE allocations SET state = 'ASSIGNED' WHERE id = $1 || '.1'`, id)
 	}

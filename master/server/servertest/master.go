@@ -30,6 +30,7 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook/sender"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -152,7 +153,7 @@ func (m *Master) wire(ctx context.Context, bus *database.Bus, events *sender.Sen
 		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, Preemption: true, Priority: 42, MaxAux: 100}}
 	view := m.Nomad.Cluster(clusterID)
 	locate := func(context.Context, string) (string, int, error) { return "", 0, nil } // no program has a page
-	opener, err := proxy.New(proxy.Origins{Master: m.URL, URL: "http://127.0.0.1:1"}, proxy.Rules{OpenPorts: true}, directory{m.DB}, locate, log)
+	opener, err := proxy.New(proxy.Origins{Master: m.URL, URL: "http://127.0.0.1:1"}, proxy.Rules{OpenPorts: true}, tasks.Directory{DB: m.DB.DB, Roles: m.DB.Roles}, locate, log)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func inventory(pools pool.Set) func(string, nodes.Row) *sched.Node {
 	}
 }
 
-// identity, nowhere and directory adapt the fakes to the API's interfaces, as in package
+// identity and nowhere adapt the fakes to the API's interfaces, as in package
 // server.
 type identity struct{ *clustertest.Cluster }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -108,7 +109,7 @@ const (
 
 // open is ready until it is killed. If the description is "broken", it fails at once.
 func open(ctx context.Context, a *Attempt) int {
-	k, err := a.m.DB.Task(ctx, a.TaskID)
+	k, err := tasks.Get(ctx, a.m.DB.DB, a.TaskID)
 	if err != nil {
 		a.m.t.Errorf("task %s: %v", a.TaskID, err)
 		return 1

@@ -1,4 +1,4 @@
-package store
+package tasks
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Generic has the fields that only generic tasks have.
-type Generic struct {
+// GenericFields are the fields that only generic tasks have.
+type GenericFields struct {
 	ParentID   *string `db:"parent_id"`
 	ForkedFrom *string `db:"forked_from"`
 	NoPause    bool    `db:"no_pause"`
@@ -44,14 +44,14 @@ const tree = `WITH RECURSIVE tree AS (
 
 // lockParent locks the parent of a new task, so that a kill of the parent's tree either
 // includes the new task or comes before it. A task that is killed gets no children.
-func (db *DB) lockParent(ctx context.Context, parent *string) error {
+func lockParent(ctx context.Context, db *database.DB, parent *string) error {
 	if parent == nil {
 		return nil
 	}
 	type ancestor struct {
 		Killed bool `db:"killed"`
 	}
-	list, err := database.Rows[ancestor](ctx, db.DB, `SELECT desired = 'kill' AS killed FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
+	list, err := database.Rows[ancestor](ctx, db, `SELECT desired = 'kill' AS killed FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
 	switch {
 	case err != nil:
 		return err
@@ -60,7 +60,7 @@ func (db *DB) lockParent(ctx context.Context, parent *string) error {
 	case list[0].Killed:
 		return fault.New(fault.Invalid, "parentId: task %s was killed, so no task can start below it", *parent)
 	}
-	depth, err := database.Scalar[int](ctx, db.DB, `WITH RECURSIVE line AS (
+	depth, err := database.Scalar[int](ctx, db, `WITH RECURSIVE line AS (
 		SELECT id, parent_id, 1 AS n FROM tasks WHERE id = $1
 		UNION ALL SELECT k.id, k.parent_id, l.n + 1 FROM tasks k JOIN line l ON k.id = l.parent_id WHERE l.n <= $2)
 		SELECT max(n) FROM line`, *parent, maxGenerations)
@@ -71,8 +71,8 @@ func (db *DB) lockParent(ctx context.Context, parent *string) error {
 }
 
 // RootOf returns the id of the generic task at the root of a task's tree.
-func (db *DB) RootOf(ctx context.Context, id string) (string, error) {
-	return database.Scalar[string](ctx, db.DB, `WITH RECURSIVE line AS (
+func RootOf(ctx context.Context, db *database.DB, id string) (string, error) {
+	return database.Scalar[string](ctx, db, `WITH RECURSIVE line AS (
 		SELECT id, parent_id FROM tasks WHERE id = $1
 		UNION ALL SELECT k.id, k.parent_id FROM tasks k JOIN line l ON k.id = l.parent_id)
 		SELECT id FROM line WHERE parent_id IS NULL`, id)
@@ -81,7 +81,7 @@ func (db *DB) RootOf(ctx context.Context, id string) (string, error) {
 // lockTree locks a task with its descendants. A child may appear while the rows of the
 // others are awaited, so lockTree repeats until it finds no further ones: a task whose row is
 // locked gets no child.
-func (db *DB) lockTree(ctx context.Context, id string) error {
+func lockTree(ctx context.Context, db *database.DB, id string) error {
 	for last := int64(-1); ; {
 		n, err := db.Exec(ctx, tree+` SELECT FROM tasks WHERE id IN (SELECT id FROM tree) ORDER BY id FOR UPDATE`, id)
 		if err != nil || n == last {
@@ -93,8 +93,8 @@ func (db *DB) lockTree(ctx context.Context, id string) error {
 
 // KillTree requests the end of a generic task and of its descendants. The reason is for
 // users.
-func (db *DB) KillTree(ctx context.Context, id, reason string) error {
-	return db.changeTree(ctx, id, func(tx *DB, k Task) error {
+func KillTree(ctx context.Context, db *database.DB, id, reason string) error {
+	return changeTree(ctx, db, id, func(tx *database.DB, k Task) error {
 		return tx.Change(ctx, fault.New(fault.Invalid, "cannot cancel task %s as it is in state '%s'", id, k.Phase), tree+` UPDATE tasks SET desired = 'kill', kill_reason = $2
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired <> 'kill'`, id, reason)
 	})
@@ -102,8 +102,8 @@ func (db *DB) KillTree(ctx context.Context, id, reason string) error {
 
 // PauseTree requests a pause of a generic task and of its descendants, except of those that
 // are marked with NoPause.
-func (db *DB) PauseTree(ctx context.Context, id, reason string) error {
-	return db.changeTree(ctx, id, func(tx *DB, k Task) error {
+func PauseTree(ctx context.Context, db *database.DB, id, reason string) error {
+	return changeTree(ctx, db, id, func(tx *database.DB, k Task) error {
 		switch {
 		case k.Phase != "ACTIVE":
 			return fault.New(fault.Invalid, "cannot pause task %s as it is in state '%s'", id, k.Phase)
@@ -117,8 +117,8 @@ func (db *DB) PauseTree(ctx context.Context, id, reason string) error {
 }
 
 // ResumeTree ends the pause of a generic task and of its descendants.
-func (db *DB) ResumeTree(ctx context.Context, id string) error {
-	return db.changeTree(ctx, id, func(tx *DB, k Task) error {
+func ResumeTree(ctx context.Context, db *database.DB, id string) error {
+	return changeTree(ctx, db, id, func(tx *database.DB, k Task) error {
 		if k.Phase != "PAUSED" {
 			return fault.New(fault.Invalid, "cannot unpause task %s as it is not in paused state: its state is '%s'", id, k.Phase)
 		}
@@ -129,12 +129,12 @@ func (db *DB) ResumeTree(ctx context.Context, id string) error {
 }
 
 // changeTree locks the tree of a task, and changes it.
-func (db *DB) changeTree(ctx context.Context, id string, change func(tx *DB, k Task) error) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockTree(ctx, id); err != nil {
+func changeTree(ctx context.Context, db *database.DB, id string, change func(tx *database.DB, k Task) error) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := lockTree(ctx, tx, id); err != nil {
 			return err
 		}
-		k, err := tx.Task(ctx, id)
+		k, err := Get(ctx, tx, id)
 		if err != nil {
 			return err
 		}

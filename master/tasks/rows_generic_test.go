@@ -1,4 +1,4 @@
-package store
+package tasks_test
 
 import (
 	"fmt"
@@ -7,30 +7,31 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 func (w *world) generic(id, parent string, noPause bool) {
-	w.t.Helper()
-	n := &NewGeneric{NoPause: noPause, Submitted: []byte(`{}`)}
+	w.T.Helper()
+	n := &tasks.NewGeneric{NoPause: noPause, Submitted: []byte(`{}`)}
 	if parent != "" {
 		n.ParentID = &parent
 	}
-	w.task(NewTask{ID: id, Type: "GENERIC", Generic: n})
+	w.task(tasks.New{ID: id, Type: "GENERIC", Generic: n})
 }
 
 // endAttempt ends the newest attempt of a task, as the loop does when the task is paused.
 func (w *world) endAttempt(id string) {
-	w.t.Helper()
-	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE task_id = $1 AND state <> 'TERMINATED'`, id)
+	w.T.Helper()
+	w.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE task_id = $1 AND state <> 'TERMINATED'`, id)
 }
 
 func (w *world) phases(ids ...string) string {
-	w.t.Helper()
+	w.T.Helper()
 	var words []string
 	for _, id := range ids {
-		k, err := w.db.Task(w.t.Context(), id)
+		k, err := tasks.Get(w.T.Context(), w.DB.DB, id)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		words = append(words, k.Phase)
 	}
@@ -67,33 +68,33 @@ func TestATreeOfGenericTasks(t *testing.T) {
 		}
 	}
 	is("ACTIVE ACTIVE ACTIVE ACTIVE ACTIVE")
-	refused(w.db.PauseTree(ctx, "stays", "x"), "cannot pause task stays", "noPause")
-	refused(w.db.ResumeTree(ctx, "root"), "cannot unpause task root as it is not in paused state")
-	done(w.db.PauseTree(ctx, "root", "paused by ada"))
+	refused(tasks.PauseTree(ctx, w.DB.DB, "stays", "x"), "cannot pause task stays", "noPause")
+	refused(tasks.ResumeTree(ctx, w.DB.DB, "root"), "cannot unpause task root as it is not in paused state")
+	done(tasks.PauseTree(ctx, w.DB.DB, "root", "paused by ada"))
 	is("STOPPING_PAUSED STOPPING_PAUSED ACTIVE STOPPING_PAUSED ACTIVE")
-	refused(w.db.PauseTree(ctx, "root", "x"), "cannot pause task root as it is in state 'STOPPING_PAUSED'")
-	refused(w.db.ResumeTree(ctx, "root"), "not in paused state")
+	refused(tasks.PauseTree(ctx, w.DB.DB, "root", "x"), "cannot pause task root as it is in state 'STOPPING_PAUSED'")
+	refused(tasks.ResumeTree(ctx, w.DB.DB, "root"), "not in paused state")
 	w.endAttempt("root")
 	w.endAttempt("leaf")
 	is("PAUSED STOPPING_PAUSED ACTIVE PAUSED ACTIVE")
-	done(w.db.ResumeTree(ctx, "root"))
+	done(tasks.ResumeTree(ctx, w.DB.DB, "root"))
 	is("ACTIVE ACTIVE ACTIVE ACTIVE ACTIVE")
 
-	if root, err := w.db.RootOf(ctx, "leaf"); root != "root" || err != nil {
+	if root, err := tasks.RootOf(ctx, w.DB.DB, "leaf"); root != "root" || err != nil {
 		t.Errorf("the root is %q, %v", root, err)
 	}
-	done(w.db.KillTree(ctx, "stays", "killed by ada"))
+	done(tasks.KillTree(ctx, w.DB.DB, "stays", "killed by ada"))
 	is("ACTIVE ACTIVE STOPPING_CANCELED STOPPING_CANCELED ACTIVE")
-	refused(w.db.KillTree(ctx, "stays", "x"), "cannot cancel task stays as it is in state 'STOPPING_CANCELED'")
-	w.exec(`UPDATE tasks SET ended_at = now(), exit_status = CASE id WHEN 'leaf' THEN 'killed by ada' WHEN 'child' THEN 'success' ELSE 'failed: exit code 1' END
+	refused(tasks.KillTree(ctx, w.DB.DB, "stays", "x"), "cannot cancel task stays as it is in state 'STOPPING_CANCELED'")
+	w.Exec(`UPDATE tasks SET ended_at = now(), exit_status = CASE id WHEN 'leaf' THEN 'killed by ada' WHEN 'child' THEN 'success' ELSE 'failed: exit code 1' END
 		WHERE id IN ('leaf', 'child', 'root')`)
 	is("ERROR COMPLETED STOPPING_CANCELED CANCELED ACTIVE")
-	refused(w.db.PauseTree(ctx, "child", "x"), "in state 'COMPLETED'")
-	refused(w.db.KillTree(ctx, "child", "x"), "cannot cancel task child as it is in state 'COMPLETED'")
-	if err := w.db.PauseTree(ctx, "none", "x"); !fault.Is(err, fault.NotFound) {
+	refused(tasks.PauseTree(ctx, w.DB.DB, "child", "x"), "in state 'COMPLETED'")
+	refused(tasks.KillTree(ctx, w.DB.DB, "child", "x"), "cannot cancel task child as it is in state 'COMPLETED'")
+	if err := tasks.PauseTree(ctx, w.DB.DB, "none", "x"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown task: %v", err)
 	}
-	if w.text(`SELECT desired FROM tasks WHERE id = 'apart'`) != "run" {
+	if w.Text(`SELECT desired FROM tasks WHERE id = 'apart'`) != "run" {
 		t.Error("a task of no tree was killed")
 	}
 }
@@ -103,32 +104,32 @@ func TestATreeOfGenericTasks(t *testing.T) {
 func TestParentsOfGenericTasks(t *testing.T) {
 	w := newWorld(t)
 	create := func(id, parent string) error {
-		_, err := w.db.CreateTask(t.Context(), NewTask{ID: id, Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte(`{}`), Pool: "default", Priority: 42,
-			Generic: &NewGeneric{ParentID: &parent}})
+		_, err := tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: id, Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte(`{}`), Pool: "default", Priority: 42,
+			Generic: &tasks.NewGeneric{ParentID: &parent}})
 		return err
 	}
-	w.task(NewTask{ID: "nb", Type: "NOTEBOOK"})
+	w.task(tasks.New{ID: "nb", Type: "NOTEBOOK"})
 	for _, parent := range []string{"nb", "none"} {
 		if err := create("x", parent); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "no generic task "+parent) {
 			t.Errorf("below %s: %v", parent, err)
 		}
 	}
-	if _, err := w.db.Exec(t.Context(), `UPDATE tasks SET desired = 'pause' WHERE id = 'nb'`); err == nil {
+	if _, err := w.DB.Exec(t.Context(), `UPDATE tasks SET desired = 'pause' WHERE id = 'nb'`); err == nil {
 		t.Error("a notebook is paused")
 	}
 	w.generic("g0", "", false)
-	for n := 1; n < maxGenerations; n++ {
+	for n := 1; n < tasks.MaxGenerations; n++ {
 		if err := create(fmt.Sprintf("g%d", n), fmt.Sprintf("g%d", n-1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := create("deep", fmt.Sprintf("g%d", maxGenerations-1)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "generations") {
+	if err := create("deep", fmt.Sprintf("g%d", tasks.MaxGenerations-1)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "generations") {
 		t.Errorf("too deep: %v", err)
 	}
-	if err := w.db.KillTree(t.Context(), "g0", "killed by ada"); err != nil {
+	if err := tasks.KillTree(t.Context(), w.DB.DB, "g0", "killed by ada"); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.int(`SELECT count(*) FROM tasks WHERE desired = 'kill'`); n != maxGenerations {
+	if n := w.Int(`SELECT count(*) FROM tasks WHERE desired = 'kill'`); n != tasks.MaxGenerations {
 		t.Errorf("%d tasks were killed", n)
 	}
 	if err := create("late", "g3"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "was killed") {
@@ -146,17 +147,17 @@ func TestNoTaskEscapesTheKillOfItsTree(t *testing.T) {
 	started := make(chan struct{}, 100)
 	for n := range 24 {
 		wait.Go(func() {
-			_, _ = w.db.CreateTask(t.Context(), NewTask{ID: fmt.Sprintf("new%d", n), Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`),
-				Pool: "default", Priority: 42, Generic: &NewGeneric{ParentID: &parents[n%2]}})
+			_, _ = tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: fmt.Sprintf("new%d", n), Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`),
+				Pool: "default", Priority: 42, Generic: &tasks.NewGeneric{ParentID: &parents[n%2]}})
 			started <- struct{}{}
 		})
 	}
 	<-started
-	if err := w.db.KillTree(t.Context(), "root", "killed by ada"); err != nil {
+	if err := tasks.KillTree(t.Context(), w.DB.DB, "root", "killed by ada"); err != nil {
 		t.Error(err)
 	}
 	wait.Wait()
-	if n := w.int(`SELECT count(*) FROM tasks WHERE desired <> 'kill'`); n != 0 {
-		t.Errorf("%d of %d tasks were not killed", n, w.int(`SELECT count(*) FROM tasks`))
+	if n := w.Int(`SELECT count(*) FROM tasks WHERE desired <> 'kill'`); n != 0 {
+		t.Errorf("%d of %d tasks were not killed", n, w.Int(`SELECT count(*) FROM tasks`))
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package tasks
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // Determined gives each continuation of a trial a task of its own. Here a trial keeps its task, and answers show a part of it
 // for each continuation: trial.PartID names the parts.
 
-// A TaskPart is a part of a trial's task. The zero value is the whole of a task.
-type TaskPart struct {
+// A Part is a part of a trial's task. The zero value is the whole of a task.
+type Part struct {
 	N       int // 0: from the beginning of the task
 	FromRun int
 	ToRun   int // the first run of the next part; 0: there is none
@@ -22,15 +22,15 @@ type TaskPart struct {
 // Called is the task's id in answers.
 func (k *Task) Called() string { return trial.PartID(k.ID, k.Part.N) }
 
-// TaskOrPart finds a task by its id, or else a part of one by its name. A task that was continued is shown as its first part.
-func (db *DB) TaskOrPart(ctx context.Context, id string) (Task, error) {
-	k, err := db.Task(ctx, id)
+// GetOrPart finds a task by its id, or else a part of one by its name. A task that was continued is shown as its first part.
+func GetOrPart(ctx context.Context, db *database.DB, id string) (Task, error) {
+	k, err := Get(ctx, db, id)
 	if fault.Is(err, fault.NotFound) {
 		of, n, ok := trial.PartOf(id)
 		if !ok {
 			return k, err
 		}
-		whole, failed := db.Task(ctx, of)
+		whole, failed := Get(ctx, db, of)
 		if fault.Is(failed, fault.NotFound) || failed == nil && whole.Type != "TRIAL" {
 			return k, err
 		}
@@ -40,11 +40,11 @@ func (db *DB) TaskOrPart(ctx context.Context, id string) (Task, error) {
 	if err != nil || k.Type != "TRIAL" {
 		return k, err
 	}
-	return k, db.narrow(ctx, &k, id)
+	return k, narrow(ctx, db, &k, id)
 }
 
 // narrow shows a part in place of the whole task.
-func (db *DB) narrow(ctx context.Context, k *Task, id string) error {
+func narrow(ctx context.Context, db *database.DB, k *Task, id string) error {
 	type part struct {
 		N           int       `db:"n"`
 		FirstRun    int       `db:"first_run"`
@@ -52,7 +52,7 @@ func (db *DB) narrow(ctx context.Context, k *Task, id string) error {
 		EndedBefore time.Time `db:"ended_before"`
 		ExitBefore  string    `db:"exit_before"`
 	}
-	list, err := database.Rows[part](ctx, db.DB, `SELECT n, first_run, began_at, ended_before, exit_before FROM task_parts WHERE task_id = $1 AND n IN ($2, $2 + 1) ORDER BY n`,
+	list, err := database.Rows[part](ctx, db, `SELECT n, first_run, began_at, ended_before, exit_before FROM task_parts WHERE task_id = $1 AND n IN ($2, $2 + 1) ORDER BY n`,
 		k.ID, k.Part.N)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package store
+package tasks_test
 
 import (
 	"fmt"
@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/tasks"
 )
 
 // A user has a limited number of tasks that have not ended, and of what the control loop reads of them.
 func TestLiveTasksOfAUserAreLimited(t *testing.T) {
 	w := newWorld(t)
 	create := func(id string, owner int, kind, config string) error {
-		_, err := w.db.CreateTask(t.Context(), NewTask{ID: id, Type: kind, OwnerID: owner, WorkspaceID: 1, Name: id, Config: []byte(config), Pool: "default", Priority: 42})
+		_, err := tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: id, Type: kind, OwnerID: owner, WorkspaceID: 1, Name: id, Config: []byte(config), Pool: "default", Priority: 42})
 		return err
 	}
-	w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots, priority)
-		SELECT 'many' || n, 'COMMAND', gen_random_uuid(), 2, 1, 'many', '{}', 'default', 1, 42 FROM generate_series(2, $1) n`, maxLiveTasks)
-	w.trial(w.experiment(lossSearcher), 1, 1) // trials do not count
+	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots, priority)
+		SELECT 'many' || n, 'COMMAND', gen_random_uuid(), 2, 1, 'many', '{}', 'default', 1, 42 FROM generate_series(2, $1) n`, tasks.MaxLiveTasks)
+	w.Trial(w.Experiment(rowtest.LossSearcher), 1, 1) // trials do not count
 	if err := create("last", 2, "SHELL", `{}`); err != nil {
 		t.Fatal(err)
 	}
@@ -26,18 +28,18 @@ func TestLiveTasksOfAUserAreLimited(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM tasks WHERE id = 'over'`); n != 0 {
+	if n := w.Int(`SELECT count(*) FROM tasks WHERE id = 'over'`); n != 0 {
 		t.Error("a task over the limit is stored")
 	}
 	if err := create("other", 1, "COMMAND", `{}`); err != nil {
 		t.Errorf("another user: %v", err)
 	}
-	w.exec(`UPDATE tasks SET ended_at = now() WHERE id = 'many2'`)
+	w.Exec(`UPDATE tasks SET ended_at = now() WHERE id = 'many2'`)
 	if err := create("next", 2, "COMMAND", `{}`); err != nil {
 		t.Errorf("after the end of a task: %v", err)
 	}
 
-	w.exec(`UPDATE tasks SET ended_at = now() WHERE id LIKE 'many%'`)
+	w.Exec(`UPDATE tasks SET ended_at = now() WHERE id LIKE 'many%'`)
 	long := `{"environment": {"nomad": {"constraints": ["` + strings.Repeat("x", 1<<20) + `"]}}}`
 	for i := range 7 {
 		if err := create(fmt.Sprint("long", i), 2, "COMMAND", long); err != nil {
@@ -57,12 +59,12 @@ func TestLiveTasksOfAUserAreLimited(t *testing.T) {
 // Requests at the same time count each other's tasks.
 func TestLiveTasksAtTheSameTime(t *testing.T) {
 	w := newWorld(t)
-	w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots, priority)
-		SELECT 'many' || n, 'COMMAND', gen_random_uuid(), 2, 1, 'many', '{}', 'default', 1, 42 FROM generate_series(3, $1) n`, maxLiveTasks)
+	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots, priority)
+		SELECT 'many' || n, 'COMMAND', gen_random_uuid(), 2, 1, 'many', '{}', 'default', 1, 42 FROM generate_series(3, $1) n`, tasks.MaxLiveTasks)
 	results := make(chan error)
 	for i := range 8 {
 		go func() {
-			_, err := w.db.CreateTask(t.Context(), NewTask{ID: fmt.Sprint("new", i), Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`), Pool: "default", Priority: 42})
+			_, err := tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: fmt.Sprint("new", i), Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`), Pool: "default", Priority: 42})
 			results <- err
 		}()
 	}
@@ -77,20 +79,5 @@ func TestLiveTasksAtTheSameTime(t *testing.T) {
 	}
 	if stored != 2 {
 		t.Errorf("%d tasks were stored, want 2", stored)
-	}
-}
-
-// TestLongNamesOfExperiments: the feed of states does not keep long names of experiments.
-func TestLongNamesOfExperiments(t *testing.T) {
-	w := newWorld(t)
-	id := w.experiment(`{"name": "random"}`)
-	w.exec(`UPDATE experiments SET name = repeat('実', 80000) WHERE id = $1`, id)
-	want := strings.Repeat("実", 1000)
-	view, err := w.db.stateView(t.Context(), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := view.experiments[id].Name; got != want {
-		t.Errorf("the feed keeps a name of %d bytes", len(got))
 	}
 }

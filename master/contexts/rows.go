@@ -1,4 +1,4 @@
-package store
+package contexts
 
 import (
 	"context"
@@ -8,33 +8,26 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// contextPart is the size of the parts in which code is stored, in bytes.
-const contextPart = 1 << 20
+// partBytes is the size of the parts in which contexts are stored, in bytes.
+const partBytes = 1 << 20
 
-// contextRead is how many bytes of a part are read at a time. Parts are stored
+// readBytes is how many bytes of a part are read at a time. Parts are stored
 // uncompressed, so the server need not read the whole part for this either.
-const contextRead = 64 << 10
+const readBytes = 64 << 10
 
-// A Context is the code of an experiment or task: a gzipped tar, whose key is the hash of
-// its content.
-type Context struct {
-	Hash []byte
-	Size int64 // of the archive
-}
-
-// SaveContext stores a context of a user unless the database has it. write writes the archive; it may
-// be called more than once.
-func (db *DB) SaveContext(ctx context.Context, owner int, hash []byte, write func(io.Writer) error) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		// Update the time of a stored context, so that DropContexts does not remove it
+// Save stores a context of a user unless the database has it. write writes the archive; Save may
+// call it more than once.
+func Save(ctx context.Context, db *database.DB, owner int, hash []byte, write func(io.Writer) error) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		// Update the time of a stored context, so that Drop does not remove it
 		// before the new experiment refers to it.
-		fresh, err := database.Scalar[bool](ctx, tx.DB, `
+		fresh, err := database.Scalar[bool](ctx, tx, `
 			INSERT INTO contexts (hash, size, owner_id) VALUES ($1, 0, $2)
 			ON CONFLICT (hash) DO UPDATE SET created_at = now(), owner_id = $2 RETURNING xmax = 0`, hash, owner)
 		if err != nil || !fresh {
 			return err
 		}
-		w := &partWriter{ctx: ctx, db: tx, hash: hash, buf: make([]byte, 0, contextPart)}
+		w := &partWriter{ctx: ctx, db: tx, hash: hash, buf: make([]byte, 0, partBytes)}
 		if err := write(w); err != nil {
 			return err
 		}
@@ -46,10 +39,10 @@ func (db *DB) SaveContext(ctx context.Context, owner int, hash []byte, write fun
 	})
 }
 
-// partWriter is the writer of SaveContext: it stores the archive in parts.
+// partWriter is the writer of Save: it stores the archive in parts.
 type partWriter struct {
 	ctx  context.Context
-	db   *DB
+	db   *database.DB
 	hash []byte
 	n    int
 	size int64
@@ -81,35 +74,35 @@ func (w *partWriter) flush() error {
 	return err
 }
 
-// lockContext locks a context until the commit, so that DropContexts cannot delete it.
-func (db *DB) lockContext(ctx context.Context, hash []byte) error {
+// Lock locks a context until the commit, so that Drop cannot delete it. It does nothing if hash is nil.
+func Lock(ctx context.Context, db *database.DB, hash []byte) error {
 	if hash == nil {
 		return nil
 	}
 	return db.Change(ctx, fault.New(fault.NotFound, "the code of this experiment or task is no longer stored"), `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
 }
 
-// HasContext reports whether a context is stored.
-func (db *DB) HasContext(ctx context.Context, hash []byte) (bool, error) {
-	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM contexts WHERE hash = $1)`, hash)
+// Has reports whether a context is stored.
+func Has(ctx context.Context, db *database.DB, hash []byte) (bool, error) {
+	return database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM contexts WHERE hash = $1)`, hash)
 }
 
-// ContextOf finds a context by its hash; nil if hash is nil.
-func (db *DB) ContextOf(ctx context.Context, hash []byte) (*Context, error) {
+// Get finds a context by its hash; nil if hash is nil.
+func Get(ctx context.Context, db *database.DB, hash []byte) (*Context, error) {
 	if hash == nil {
 		return nil, nil
 	}
-	size, err := database.Scalar[int64](ctx, db.DB, `SELECT size FROM contexts WHERE hash = $1`, hash)
+	size, err := database.Scalar[int64](ctx, db, `SELECT size FROM contexts WHERE hash = $1`, hash)
 	return &Context{Hash: hash, Size: size}, err
 }
 
-// TaskContext finds the code of a task; nil if it has none.
-func (db *DB) TaskContext(ctx context.Context, task string) (*Context, error) {
+// OfTask finds the context of a task; nil if it has none.
+func OfTask(ctx context.Context, db *database.DB, task string) (*Context, error) {
 	type found struct {
 		Hash []byte `db:"hash"`
 		Size int64  `db:"size"`
 	}
-	f, err := database.Row[found](ctx, db.DB, "task "+task, `
+	f, err := database.Row[found](ctx, db, "task "+task, `
 		SELECT c.hash, coalesce(c.size, 0) AS size FROM tasks t LEFT JOIN contexts c ON c.hash = t.context_hash WHERE t.id = $1`, task)
 	if err != nil || f.Hash == nil {
 		return nil, err
@@ -117,16 +110,16 @@ func (db *DB) TaskContext(ctx context.Context, task string) (*Context, error) {
 	return &Context{Hash: f.Hash, Size: f.Size}, nil
 }
 
-// ReadContext returns a reader of a context. It reads contextRead bytes at a time and holds
+// Read returns a reader of a context. It reads readBytes at a time and holds
 // no connection in between, so its user may be slow. Reads fail after the end of ctx.
-func (db *DB) ReadContext(ctx context.Context, c *Context) io.Reader {
+func Read(ctx context.Context, db *database.DB, c *Context) io.Reader {
 	return &partReader{ctx: ctx, db: db, of: c}
 }
 
-// partReader is the reader of ReadContext.
+// partReader is the reader of Read.
 type partReader struct {
 	ctx  context.Context
-	db   *DB
+	db   *database.DB
 	of   *Context
 	n    int   // number of the part
 	at   int64 // offset in the part
@@ -145,9 +138,9 @@ func (r *partReader) Read(p []byte) (int, error) {
 		if r.seen == r.of.Size {
 			return 0, io.EOF
 		}
-		part, err := database.Row[readPart](r.ctx, r.db.DB, "a piece of the code", `
+		part, err := database.Row[readPart](r.ctx, r.db, "a piece of the code", `
 			SELECT substring(data FROM $3 + 1 FOR $4) AS data, octet_length(data) AS size FROM context_parts WHERE hash = $1 AND n = $2`,
-			r.of.Hash, r.n, r.at, contextRead)
+			r.of.Hash, r.n, r.at, readBytes)
 		if err != nil {
 			return 0, err
 		}
@@ -163,8 +156,8 @@ func (r *partReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// DropContexts deletes code that no experiment or task uses any more.
-func (db *DB) DropContexts(ctx context.Context) (int64, error) {
+// Drop deletes contexts that no experiment or task uses any more.
+func Drop(ctx context.Context, db *database.DB) (int64, error) {
 	return db.Exec(ctx, `
 		DELETE FROM contexts c WHERE created_at < now() - interval '1 hour'
 			AND NOT EXISTS (SELECT FROM experiments e WHERE e.context_hash = c.hash)

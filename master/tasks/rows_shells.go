@@ -1,4 +1,4 @@
-package store
+package tasks
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type ShellKeys struct {
 	AgentUser      string `db:"agent_user"` // the account of its owner's tasks on nodes, as JSON; only read
 }
 
-func (db *DB) insertShellKeys(ctx context.Context, task string, k ShellKeys) error {
+func insertShellKeys(ctx context.Context, db *database.DB, task string, k ShellKeys) error {
 	_, err := db.Exec(ctx, `
 		INSERT INTO shell_keys (task_id, private_key, public_key, host_private_key, host_public_key)
 		VALUES (@task, @private, @public, @hostPrivate, @hostPublic)`,
@@ -25,9 +25,9 @@ func (db *DB) insertShellKeys(ctx context.Context, task string, k ShellKeys) err
 	return err
 }
 
-// ShellKeys reads the keys of shells, by task. The result omits unknown tasks.
-func (db *DB) ShellKeys(ctx context.Context, tasks []string) (map[string]ShellKeys, error) {
-	list, err := database.Rows[ShellKeys](ctx, db.DB, `
+// ShellKeysOf reads the keys of shells, by task. The result omits unknown tasks.
+func ShellKeysOf(ctx context.Context, db *database.DB, tasks []string) (map[string]ShellKeys, error) {
+	list, err := database.Rows[ShellKeys](ctx, db, `
 		SELECT s.task_id, s.private_key, s.public_key, s.host_private_key, s.host_public_key, coalesce(u.agent_user::text, '') AS agent_user
 		FROM shell_keys s JOIN tasks k ON k.id = s.task_id JOIN users u ON u.id = k.owner_id WHERE s.task_id = ANY($1)`, tasks)
 	found := make(map[string]ShellKeys, len(list))

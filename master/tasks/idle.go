@@ -1,4 +1,4 @@
-package api
+package tasks
 
 import (
 	"cmp"
@@ -8,14 +8,13 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// onIdleTask is the task that reports about itself.
-func onIdleTask() rest.Object[string] {
-	return onOwnTask("id", func(c *rest.Call, _ string) error {
+// onIdle is the task that reports about itself.
+func onIdle() rest.Object[string] {
+	return OnOwn("id", func(c *rest.Call, _ string) error {
 		return fault.New(fault.Forbidden, "a task may report only about itself: the caller is task %s", c.Who().TaskID)
 	})
 }
@@ -23,11 +22,11 @@ func onIdleTask() rest.Object[string] {
 // reportIdle ends a task that reports that it was not used for as long as its configuration
 // allows. The runner measures this, so masters need not check the task, and their outage ends
 // nothing.
-func (a *API) reportIdle(ctx context.Context, c *rest.Call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
+func (d Deps) reportIdle(ctx context.Context, c *rest.Call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
 	if req.NotebookID != "" && req.NotebookID != id {
 		return nil, fault.New(fault.Invalid, "notebookId: the path has %s, the body %s", id, fault.Clip(req.NotebookID))
 	}
-	k, err := a.db.IdleTask(ctx, id)
+	k, err := IdleLimitOf(ctx, d.DB, id)
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +39,10 @@ func (a *API) reportIdle(ctx context.Context, c *rest.Call, id string, req *v1.I
 	case !req.Idle || limit <= 0:
 		return &v1.None{}, nil
 	}
-	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(limit))); err != nil {
+	if err := Kill(ctx, d.DB, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(limit))); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
+	d.Changed()
 	return &v1.None{}, nil
 }
 

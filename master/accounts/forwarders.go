@@ -1,4 +1,4 @@
-package api
+package accounts
 
 import (
 	"log/slog"
@@ -15,10 +15,10 @@ const (
 	maxForwarders = 16
 )
 
-// forwarders are the addresses of proxies that are not trusted: most often an ingress that is
+// Forwarders are the addresses of proxies that are not trusted: most often an ingress that is
 // missing in the configuration. All users behind it share one address, and its limits on
 // sign-ins.
-type forwarders struct {
+type Forwarders struct {
 	log *slog.Logger
 	now func() time.Time
 
@@ -26,12 +26,13 @@ type forwarders struct {
 	seen map[netip.Addr]time.Time
 }
 
-func newForwarders(log *slog.Logger) *forwarders {
-	return &forwarders{log: log, now: time.Now, seen: map[netip.Addr]time.Time{}}
+// NewForwarders returns Forwarders that warn in a log.
+func NewForwarders(log *slog.Logger) *Forwarders {
+	return &Forwarders{log: log, now: time.Now, seen: map[netip.Addr]time.Time{}}
 }
 
-// met warns about an address, at most once in an interval.
-func (f *forwarders) met(address netip.Addr) {
+// Met warns about an address, at most once in an interval.
+func (f *Forwarders) Met(address netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
@@ -44,7 +45,7 @@ func (f *forwarders) met(address netip.Addr) {
 }
 
 // fresh removes old entries. It must be called with the lock held.
-func (f *forwarders) fresh(now time.Time) map[netip.Addr]time.Time {
+func (f *Forwarders) fresh(now time.Time) map[netip.Addr]time.Time {
 	for address, at := range f.seen {
 		if now.Sub(at) >= forwarderLogInterval {
 			delete(f.seen, address)
@@ -53,8 +54,8 @@ func (f *forwarders) fresh(now time.Time) map[netip.Addr]time.Time {
 	return f.seen
 }
 
-// count is the number of recent addresses.
-func (f *forwarders) count() int {
+// Count is the number of recent addresses.
+func (f *Forwarders) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.fresh(f.now()))

@@ -1,4 +1,4 @@
-package store
+package tasks
 
 import (
 	"context"
@@ -7,23 +7,23 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// A Tensorboard has the experiments and trials that a TensorBoard shows.
-type Tensorboard struct {
+// A Board has the experiments and trials that a TensorBoard shows.
+type Board struct {
 	TaskID        string `db:"task_id"`
 	ExperimentIDs []int  `db:"experiment_ids"`
 	TrialIDs      []int  `db:"trial_ids"`
 }
 
-func (db *DB) insertTensorboard(ctx context.Context, taskID string, t Tensorboard) error {
+func insertTensorboard(ctx context.Context, db *database.DB, taskID string, t Board) error {
 	_, err := db.Exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
 		taskID, append([]int{}, t.ExperimentIDs...), append([]int{}, t.TrialIDs...))
 	return err
 }
 
-// Tensorboards reads the experiments and trials of TensorBoards, by task.
-func (db *DB) Tensorboards(ctx context.Context, tasks []string) (map[string]Tensorboard, error) {
-	list, err := database.Rows[Tensorboard](ctx, db.DB, `SELECT task_id, experiment_ids, trial_ids FROM tensorboards WHERE task_id = ANY($1)`, tasks)
-	found := make(map[string]Tensorboard, len(list))
+// Boards reads the experiments and trials of TensorBoards, by task.
+func Boards(ctx context.Context, db *database.DB, tasks []string) (map[string]Board, error) {
+	list, err := database.Rows[Board](ctx, db, `SELECT task_id, experiment_ids, trial_ids FROM tensorboards WHERE task_id = ANY($1)`, tasks)
+	found := make(map[string]Board, len(list))
 	for _, t := range list {
 		found[t.TaskID] = t
 	}
@@ -31,19 +31,19 @@ func (db *DB) Tensorboards(ctx context.Context, tasks []string) (map[string]Tens
 }
 
 // ShownBy lists the trials that a TensorBoard shows.
-func (db *DB) ShownBy(ctx context.Context, taskID string) ([]task.ShownTrial, error) {
-	boards, err := db.Tensorboards(ctx, []string{taskID})
+func ShownBy(ctx context.Context, db *database.DB, taskID string) ([]task.ShownTrial, error) {
+	boards, err := Boards(ctx, db, []string{taskID})
 	if err != nil {
 		return nil, err
 	}
-	return db.ShownTrials(ctx, boards[taskID])
+	return ShownTrials(ctx, db, boards[taskID])
 }
 
 // ShownTrials lists the trials that a TensorBoard shows, in order: those of its experiments
 // and its single trials. It omits deleted ones. Only the first trial of an experiment has its configuration, of which only what
 // task.Shown needs.
-func (db *DB) ShownTrials(ctx context.Context, t Tensorboard) ([]task.ShownTrial, error) {
-	return database.Rows[task.ShownTrial](ctx, db.DB, `
+func ShownTrials(ctx context.Context, db *database.DB, t Board) ([]task.ShownTrial, error) {
+	return database.Rows[task.ShownTrial](ctx, db, `
 		WITH asked AS (SELECT unnest($1::int[]) AS id UNION SELECT x.experiment_id FROM trials x WHERE x.id = ANY($2)),
 		shown AS MATERIALIZED (
 			SELECT e.id, e.ended_at, e.owner_id, e.project_id, jsonb_build_object('name', 'shown', 'reproducibility', c.reproducibility, 'checkpoint_storage', c.checkpoint_storage,

@@ -1,4 +1,4 @@
-package api
+package tasks
 
 import (
 	"context"
@@ -11,52 +11,49 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerProxy adds the routes that open tasks. The paths of tasks themselves are not in the
-// table of routes: see mountProxy.
-func (a *API) registerProxy() {
-	rest.ServeOn(a.router, v1.LinkTask, a.onOpenedTask(), a.taskLink)
-	rest.ServeOn(a.router, v1.AddressTask, a.onOpenedTask(), a.taskAddress)
-}
-
-// onOpenedTask loads a task that a user opens in a browser.
-func (a *API) onOpenedTask() rest.Object[store.Task] {
-	o := a.onTask()
+// onOpened loads a task that a user opens in a browser.
+func (d Deps) onOpened() rest.Object[Task] {
+	o := refusedByProxy(On(d.DB))
 	find := o.Load
-	o.Load = func(ctx context.Context, c *rest.Call) (store.Task, error) {
-		if a.cfg.Proxy == nil {
-			return store.Task{}, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
+	o.Load = func(ctx context.Context, c *rest.Call) (Task, error) {
+		if d.Proxy == nil {
+			return Task{}, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
 		}
 		return find(ctx, c)
 	}
-	o.Refusal = func(_ *rest.Call, _ auth.Verb, k store.Task) error { return proxy.Refusal(k.Type, k.Owner) }
 	return o
 }
 
-// mountProxy forwards requests for tasks: /proxy/ on this origin, and all requests for a host
+// refusedByProxy refuses callers who may not open a task, in the words of the proxy.
+func refusedByProxy(o rest.Object[Task]) rest.Object[Task] {
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, k Task) error { return proxy.Refusal(k.Type, k.Owner) }
+	return o
+}
+
+// forward forwards requests for tasks: /proxy/ on this origin, and all requests for a host
 // of the tasks' domain. It also answers an ingress that forwards such requests itself.
-func (a *API) mountProxy() {
-	if a.cfg.Proxy == nil {
+func (d Deps) forward(r *rest.Router) {
+	if d.Proxy == nil {
 		return
 	}
-	tasks := a.cfg.Proxy.Tasks()
-	a.router.Host(a.cfg.Proxy.TasksHost, func(c *rest.Call) error { return c.Hijack(tasks) })
-	a.router.Handle(http.MethodGet, proxy.IngressPath, func(c *rest.Call) error { return c.Hijack(tasks) })
-	a.router.Handle("", proxy.Prefix+"*", func(c *rest.Call) error {
-		v := a.proxyCaller(c)
-		return c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.cfg.Proxy.Direct(w, r, v) }))
+	tasks := d.Proxy.Tasks()
+	r.Host(d.Proxy.TasksHost, func(c *rest.Call) error { return c.Hijack(tasks) })
+	r.Handle(http.MethodGet, proxy.IngressPath, func(c *rest.Call) error { return c.Hijack(tasks) })
+	r.Handle("", proxy.Prefix+"*", func(c *rest.Call) error {
+		v := d.caller(c)
+		return c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.Proxy.Direct(w, r, v) }))
 	})
-	if a.cfg.Pages != nil {
-		if _, err := fs.Stat(a.cfg.Pages, "index.html"); err == nil {
+	if d.Pages != nil {
+		if _, err := fs.Stat(d.Pages, "index.html"); err == nil {
 			return // the web pages have these paths
 		}
 	}
 	// Determined's clients print addresses of its own pages; they redirect to Detent's.
-	a.router.Handle(http.MethodGet, "/det/interactive/:id/*", oldTaskPage)
-	a.router.Handle(http.MethodGet, "/det/wait/:type/:id", oldTaskPage)
+	r.Handle(http.MethodGet, "/det/interactive/:id/*", oldTaskPage)
+	r.Handle(http.MethodGet, "/det/wait/:type/:id", oldTaskPage)
 }
 
 // oldTaskPage redirects from Determined's address of a task to Detent's.
@@ -68,15 +65,15 @@ func oldTaskPage(c *rest.Call) error {
 	return c.Redirect(proxy.Prefix+id+"/", http.StatusSeeOther)
 }
 
-// proxyCaller identifies the user who opens a task.
-func (a *API) proxyCaller(c *rest.Call) proxy.Caller {
+// caller identifies the user who opens a task.
+func (d Deps) caller(c *rest.Call) proxy.Caller {
 	s := c.Credential()
 	if s.Token == "" {
 		return proxy.Caller{Err: fault.New(fault.Unauthenticated, "not signed in"), Address: c.Address()}
 	}
 	ctx, cancel := c.Within()
 	defer cancel()
-	who, err := a.auth.ByToken(ctx, s)
+	who, err := d.Identify(ctx, s)
 	if err == nil && who.Within != "" {
 		who, err = auth.Who{}, fault.New(fault.Forbidden, "a task's session may not open tasks; sign in as a user with det user login")
 	}
@@ -85,7 +82,7 @@ func (a *API) proxyCaller(c *rest.Call) proxy.Caller {
 			proof, _ := auth.DerivedToken(s.Token, "open "+task)
 			return proof
 		}}
-	v.Note = a.noteOpened(c, who)
+	v.Note = d.noteOpened(c, who)
 	if s.Cookie {
 		v.Foreign = c.SameOrigin() // such a request gets a page that asks the user
 	}
@@ -94,7 +91,7 @@ func (a *API) proxyCaller(c *rest.Call) proxy.Caller {
 
 // noteOpened records users who open tasks of other users under the tasks' paths. It copies
 // what it needs from the request, because the proxy calls it after the handler.
-func (a *API) noteOpened(c *rest.Call, who auth.Who) func(t proxy.Task, refusal error) error {
+func (d Deps) noteOpened(c *rest.Call, who auth.Who) func(t proxy.Task, refusal error) error {
 	e := audit.Entry{Username: who.Username, UserID: &who.UserID, Credential: audit.CredentialName(who), Address: c.Address(), Method: c.Method(),
 		Path: "/" + proxy.Prefix + "*", Verb: string(v1.Enter), Kind: string(v1.KindTask)}
 	if from, ok := c.Client(); ok {
@@ -109,16 +106,16 @@ func (a *API) noteOpened(c *rest.Call, who auth.Who) func(t proxy.Task, refusal 
 			status, opened.Error = http.StatusForbidden, refusal.Error()
 		}
 		opened.Object, opened.WorkspaceID, opened.Status = t.ID, &t.WorkspaceID, &status
-		return a.trail.Add(&opened)
+		return d.Trail.Add(&opened)
 	}
 }
 
-func (a *API) taskLink(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.TaskLinkResponse, error) {
-	link, err := a.cfg.Proxy.Link(ctx, c.Who(), k.ID)
+func (d Deps) link(ctx context.Context, c *rest.Call, k Task, _ *v1.None) (*v1.TaskLinkResponse, error) {
+	link, err := d.Proxy.Link(ctx, c.Who(), k.ID)
 	return &v1.TaskLinkResponse{URL: link}, err
 }
 
-func (a *API) taskAddress(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.TaskAddressResponse, error) {
-	address, token, err := a.cfg.Proxy.ProgramAddress(ctx, c.Who(), k.ID)
+func (d Deps) programAddress(ctx context.Context, c *rest.Call, k Task, _ *v1.None) (*v1.TaskAddressResponse, error) {
+	address, token, err := d.Proxy.ProgramAddress(ctx, c.Who(), k.ID)
 	return &v1.TaskAddressResponse{URL: address, Token: token}, err
 }

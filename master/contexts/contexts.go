@@ -1,0 +1,12 @@
+// Package contexts is the room of contexts: the code that users submit with experiments and tasks.
+//
+// A context is a gzipped tar, whose key is the hash of its content, so the same code is stored once, whoever submits it. rows.go stores
+// it in parts, reads it a little at a time, and drops it when no experiment or task uses it any more. send.go sends it to clients, which
+// may be slow. Package launch packs the code of requests; the endpoints that send it are those of experiments and tasks.
+package contexts
+
+// A Context is stored code.
+type Context struct {
+	Hash []byte
+	Size int64 // of the archive
+}

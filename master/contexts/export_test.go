@@ -1,0 +1,6 @@
+package contexts
+
+const (
+	PartBytes = partBytes
+	ReadBytes = readBytes
+)
