@@ -148,18 +148,13 @@ type API struct {
 	auth            *accounts.Authenticator
 	limits          *limits
 	trail           *audit.Trail
-	scraped         scrape
-	notice          *notice
 	forwarders      *accounts.Forwarders
 	artifacts       artifacts
 	downloads       *downloads
 	webSockets      webSockets
-	healthAsked     singleflight.Group
 	rendezvousAsked singleflight.Group
-	queueTimes      queueTimes
 
 	heardOf  *memory.Rates[string] // signs of life of unmanaged trials, by task
-	profiles *rest.Turns           // of profiling
 	taskIO   *taskIO               // receives the reports of tasks
 	driven   *drivenSearches       // searches that programs outside drive
 	gathers  *gathers
@@ -177,8 +172,8 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
-		notice: &notice{db: db}, forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
+		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		gathers: newGathers(), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
