@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -123,7 +123,8 @@ var rooms = []room{
 	{"master/accounts/scim", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server"}},
 	{"master/workspaces", []string{"master/accounts", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/queue", "master/store", "master/tasks"}},
 	{"master/nodes", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/about", "master/api", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/tasks"}},
-	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/store"}},
+	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/checkpoints", "master/store"}},
+	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/server", "master/store"}},
 	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
 	{"master/metrics", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/server", "master/server/servertest", "master/store"}},
 	{"master/logs", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/control", "master/server", "master/server/servertest", "master/store"}},

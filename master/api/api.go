@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
@@ -107,7 +108,7 @@ type Config struct {
 	Proxy *proxy.Proxy
 	// Bucket opens the object storage of an experiment for reading; nil if the
 	// master reads no objects.
-	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)
+	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (checkpoints.Bucket, error)
 	// CheckStorage returns why the master cannot issue credentials for a storage; nil if the
 	// master issues none.
 	CheckStorage func(storage expconf.CheckpointStorage) error
@@ -150,7 +151,6 @@ type API struct {
 	trail           *audit.Trail
 	forwarders      *accounts.Forwarders
 	artifacts       artifacts
-	downloads       *downloads
 	webSockets      webSockets
 	rendezvousAsked singleflight.Group
 
@@ -163,6 +163,7 @@ type API struct {
 	rechecks sync.WaitGroup // of users who are signed in
 
 	nodes       nodes.Inventory
+	checkpoints checkpoints.Deps
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
 	code        *contexts.Sender
@@ -179,7 +180,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db.DB)
 	a.experiments, a.tasks = a.launchers()
-	a.downloads = newDownloads()
+	a.checkpoints = a.checkpointDeps()
 	a.registerTaskRoutes()
 	a.registerUserRoutes() // in any order (rest/route_order.go)
 	a.router.Mount()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 )
 
@@ -37,8 +38,8 @@ func (s *silentBucket) Find(ctx context.Context, _ string, names []string) (map[
 	return found, nil
 }
 
-func (s *silentBucket) Get(ctx context.Context, key string) (io.ReadCloser, Object, error) {
-	return silentObject{ctx, s}, Object{Key: key, Size: 1}, nil
+func (s *silentBucket) Get(ctx context.Context, key string) (io.ReadCloser, checkpoints.Object, error) {
+	return silentObject{ctx, s}, checkpoints.Object{Key: key, Size: 1}, nil
 }
 
 func (s *silentBucket) Close() { s.ended.Add(1) }
@@ -84,7 +85,7 @@ func (c as) downloads(path string) (leave context.CancelFunc) {
 func TestDownloadsFromSilentStorage(t *testing.T) {
 	bucket := &silentBucket{}
 	r := newRig(t, func(c *Config) {
-		c.Bucket = func(context.Context, expconf.CheckpointStorage) (Bucket, error) {
+		c.Bucket = func(context.Context, expconf.CheckpointStorage) (checkpoints.Bucket, error) {
 			bucket.opened.Add(1)
 			return bucket, nil
 		}
@@ -94,33 +95,33 @@ func TestDownloadsFromSilentStorage(t *testing.T) {
 	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{"model":"1"},"training":{}}`,
 		id, a.task, a.id)).ok()
 	me, other, path := r.user("determined"), r.user("admin"), "/checkpoints/"+id
-	r.api.downloads.wait = 100 * time.Millisecond
+	r.api.checkpoints.Downloads.Wait = 100 * time.Millisecond
 	for where, silent := range map[string]*atomic.Bool{"while it looks for the files": &bucket.finds, "while it reads one": &bucket.gets} {
 		silent.Store(true)
 		var leave []context.CancelFunc
-		for range maxDownloadsPerUser {
+		for range checkpoints.MaxDownloadsPerUser {
 			leave = append(leave, me.downloads(path))
 		}
-		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser })
-		got := me.get(path).says(429, fmt.Sprint(maxDownloadsPerUser, " checkpoints at the same time"), "try again")
+		waitFor(t, func() bool { return bucket.held.Load() == checkpoints.MaxDownloadsPerUser })
+		got := me.get(path).says(429, fmt.Sprint(checkpoints.MaxDownloadsPerUser, " checkpoints at the same time"), "try again")
 		if got.header.Get("Retry-After") == "" {
 			t.Errorf("%s: the answer has no Retry-After", where)
 		}
 		another := other.downloads(path) // has turns of its own
-		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser+1 })
+		waitFor(t, func() bool { return bucket.held.Load() == checkpoints.MaxDownloadsPerUser+1 })
 		another()
 		for _, l := range leave {
 			l()
 		}
 		waitFor(t, func() bool { return bucket.held.Load() == 0 })
 		silent.Store(false)
-		r.api.downloads.wait = time.Minute // the last one's turn may still be on its way back
+		r.api.checkpoints.Downloads.Wait = time.Minute // the last one's turn may still be on its way back
 		if got := entriesOf(t, me.get(path).ok().body); len(got) != 1 || got[0] != "model:1" {
 			t.Errorf("%s: afterwards %v", where, got)
 		}
 		waitFor(t, func() bool { return bucket.opened.Load() == bucket.ended.Load() })
 		r.opens(0)
-		r.api.downloads.wait = 100 * time.Millisecond
+		r.api.checkpoints.Downloads.Wait = 100 * time.Millisecond
 	}
 	// The download ends when the user loses the right to it.
 	bucket.gets.Store(true)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -37,13 +38,13 @@ func (m *memoryBucket) Find(_ context.Context, prefix string, names []string) (m
 
 func (m *memoryBucket) Close() {}
 
-func (m *memoryBucket) Get(_ context.Context, key string) (io.ReadCloser, Object, error) {
+func (m *memoryBucket) Get(_ context.Context, key string) (io.ReadCloser, checkpoints.Object, error) {
 	m.asked = append(m.asked, key)
 	text, ok := m.objects[key]
 	if !ok {
-		return nil, Object{}, fault.New(fault.NotFound, "there is no %s", key)
+		return nil, checkpoints.Object{}, fault.New(fault.NotFound, "there is no %s", key)
 	}
-	return io.NopCloser(strings.NewReader(text)), Object{Key: key, Size: int64(len(text))}, nil
+	return io.NopCloser(strings.NewReader(text)), checkpoints.Object{Key: key, Size: int64(len(text))}, nil
 }
 
 // entriesOf lists what a gzipped tar holds, with sizes.
@@ -74,7 +75,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 	bucket := &memoryBucket{objects: map[string]string{}}
 	var opened []expconf.CheckpointStorage
 	r := newRig(t, func(c *Config) {
-		c.Bucket = func(_ context.Context, s expconf.CheckpointStorage) (Bucket, error) {
+		c.Bucket = func(_ context.Context, s expconf.CheckpointStorage) (checkpoints.Bucket, error) {
 			opened = append(opened, s)
 			return bucket, nil
 		}
@@ -120,7 +121,7 @@ func TestUnmanagedReadsNoOtherPartOfABucket(t *testing.T) {
 	const id = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 	bucket := &memoryBucket{objects: map[string]string{"team/99/" + id + "/secret": "secret"}}
 	r := newRig(t, func(c *Config) {
-		c.Bucket = func(context.Context, expconf.CheckpointStorage) (Bucket, error) { return bucket, nil }
+		c.Bucket = func(context.Context, expconf.CheckpointStorage) (checkpoints.Bucket, error) { return bucket, nil }
 	})
 	me := r.user("determined")
 	exp := me.create(bucketStorage(", prefix: team/99"), `"unmanaged":true`)

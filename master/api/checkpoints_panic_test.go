@@ -9,19 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 )
 
 // panicking is a bucket in which every call panics.
 type panicking struct{ *memoryBucket }
 
-func (panicking) Get(context.Context, string) (io.ReadCloser, Object, error) { panic("oh no, bucket") }
+func (panicking) Get(context.Context, string) (io.ReadCloser, checkpoints.Object, error) {
+	panic("oh no, bucket")
+}
 
 // A panic while a checkpoint is packed breaks that download off, and the master continues.
 func TestAPanicInADownload(t *testing.T) {
 	bucket := &memoryBucket{objects: map[string]string{}}
 	r := newRig(t, func(c *Config) {
-		c.Bucket = func(context.Context, expconf.CheckpointStorage) (Bucket, error) { return panicking{bucket}, nil }
+		c.Bucket = func(context.Context, expconf.CheckpointStorage) (checkpoints.Bucket, error) {
+			return panicking{bucket}, nil
+		}
 	})
 	a := r.running(bucketStorage(""), 1)
 	const id = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"

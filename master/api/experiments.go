@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
@@ -95,7 +96,7 @@ func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.W
 	if err := w.Config.Into(&parts); err == nil {
 		w.Hyperparameters = v1.Struct(parts.Hyperparameters)
 	}
-	freed, err := a.db.RemovedTotal(ctx, e.ID)
+	freed, err := checkpoints.RemovedOf(ctx, a.db.DB, e.ID)
 	if err != nil {
 		return w, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/models"
@@ -54,7 +55,7 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 		if err != nil {
 			return nil, err
 		}
-		used, err := a.db.ExperimentsInUse(ctx, ids)
+		used, err := checkpoints.ExperimentsInUse(ctx, a.db.DB, ids)
 		why := make(map[int]error, len(list)+len(used))
 		for id, by := range used {
 			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: %s; end that one first", id, by)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -150,7 +151,7 @@ func TestPreviewOfManyCheckpoints(t *testing.T) {
 		t.Errorf("%d checkpoints in %d pages", len(ids), pages)
 	}
 	me.get(fmt.Sprintf("/experiments/%d/preview_gc?offset=-1", a.exp)).says(400, "offset")
-	entries := strings.Repeat(`{"uuid":"`+older+`"},`, store.MaxRemovals) + `{"uuid":"` + older + `"}`
+	entries := strings.Repeat(`{"uuid":"`+older+`"},`, checkpoints.MaxRemovals) + `{"uuid":"` + older + `"}`
 	me.do("PATCH", "/api/v1/checkpoints", `{"checkpoints":[`+entries+`]}`).says(400, "over the limit")
 	me.do("PATCH", "/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+older+`","resources":{"resources":{}}},{"uuid":"aaaaaaaa-0000-4000-8000-000000000009"}]}`).says(404, "000000000009")
 }
@@ -241,9 +242,9 @@ func TestASweepAsksWhatIsKnown(t *testing.T) {
 	a.stored()
 	a.over()
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	sweep := store.NewGC{TaskID: store.GCTaskID(a.exp), ExperimentID: a.exp, Reason: store.BySweep, Pool: "default", Priority: 42, Saw: "COMPLETED",
+	sweep := checkpoints.NewGC{TaskID: checkpoints.GCTaskID(a.exp), ExperimentID: a.exp, Reason: checkpoints.BySweep, Pool: "default", Priority: 42, Saw: "COMPLETED",
 		Sweep: &task.Sweep{Since: began, Until: began.Add(time.Hour)}}
-	if err := r.db.Tx(t.Context(), func(tx *store.DB) error { _, err := tx.CreateGC(t.Context(), sweep); return err }); err != nil {
+	if err := r.db.Tx(t.Context(), func(tx *store.DB) error { _, err := checkpoints.CreateGC(t.Context(), tx.DB, sweep); return err }); err != nil {
 		t.Fatal(err)
 	}
 	b := a.collector(sweep.TaskID)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -135,7 +136,7 @@ func TestSourceOfTrials(t *testing.T) {
 	refused(source("source_trial_id: 4711"), "trial 4711 not found")
 	refused(source("source_checkpoint_uuid: "+id), "no checkpoint found with UUID "+id)
 	refused(source("source_checkpoint_uuid: nonsense"), `"nonsense" is not the id of a checkpoint`)
-	if err := r.db.AddCheckpoint(t.Context(), store.NewCheckpoint{UUID: id, TaskID: task, AllocationID: task + ".1", RunID: 1, State: "COMPLETED", Steps: 5,
+	if err := checkpoints.Add(t.Context(), r.db.DB, checkpoints.New{UUID: id, TaskID: task, AllocationID: task + ".1", RunID: 1, State: "COMPLETED", Steps: 5,
 		Resources: map[string]int64{"a": 1}, Metadata: []byte(`{"steps_completed":5}`)}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/metrics"
 )
 
@@ -49,7 +50,7 @@ func TestNumbersThatNoFloatHolds(t *testing.T) {
 		for _, sort := range []string{"validation.loss=asc", "training.loss.last=asc"} {
 			me.post("/api/v1/experiments-search", fmt.Sprintf(`{"limit":10,"sort":%q}`, sort)).ok()
 		}
-		if _, err := r.db.ExperimentFiles(t.Context(), a.exp); err != nil { // called when its files are removed
+		if _, err := checkpoints.FilesOfExperiment(t.Context(), r.db.DB, a.exp); err != nil { // called when its files are removed
 			t.Errorf("%s stored: %v", stored, err)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
@@ -92,38 +90,6 @@ func (a *API) reporter(ctx context.Context, c *rest.Call, id int, of func(store.
 
 func (a *API) onReportingTrial() rest.Object[metrics.Trial] { return a.reporters("id", ofTrial) }
 func (a *API) onReportingRun() rest.Object[metrics.Trial]   { return a.reporters("run", ofRun) }
-
-func ofCheckpoint(k store.Checkpoint) auth.Object {
-	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
-}
-
-func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
-	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
-}
-
-func (a *API) onCheckpoint() rest.Object[store.Checkpoint] {
-	return rest.Object[store.Checkpoint]{Of: ofCheckpoint, Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Checkpoint, error) {
-		return a.checkpointOf(ctx, c.Param("uuid"))
-	}}
-}
-
-// checkpointOf finds the checkpoint with a UUID.
-func (a *API) checkpointOf(ctx context.Context, name string) (store.Checkpoint, error) {
-	id, err := uuid.Parse(name)
-	if err != nil {
-		return store.Checkpoint{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
-	}
-	return a.db.CheckpointByUUID(ctx, id.String())
-}
-
-// checkpointOwner finds who owns the checkpoint with a UUID, without its files and metadata.
-func (a *API) checkpointOwner(ctx context.Context, name string) (store.CheckpointOwner, error) {
-	id, err := uuid.Parse(name)
-	if err != nil {
-		return store.CheckpointOwner{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
-	}
-	return a.db.CheckpointOwner(ctx, id.String())
-}
 
 // onOwnAttempt is an attempt that only the attempt itself may name in a path. The caller's
 // token contains its id, so nothing is read from the database.

@@ -50,6 +50,5 @@ func (a *API) registerTaskRoutes() {
 	a.registerProgress()
 	a.registerMetrics()
 	a.registerCheckpoints()
-	a.registerGC()
 	a.registerLogs()
 }

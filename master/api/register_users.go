@@ -19,7 +19,6 @@ func (a *API) registerUserRoutes() {
 	a.registerWebhooks()
 	a.registerUnmanaged()
 	a.registerTrials()
-	a.registerExperimentCheckpoints()
 	a.registerTasks()
 	a.registerNodes()
 	a.registerMoves()

@@ -5,9 +5,13 @@ import (
 
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/models"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -16,25 +20,50 @@ import (
 func (a *API) models() models.Deps {
 	return models.Deps{DB: a.db.DB, DefaultWorkspace: workspaces.Default, LockWorkspace: workspaces.Lock, Admit: a.db.AdmitStored, AdmitChange: a.admitChange, Note: audit.Note, Workspace: a.workspaceNamed,
 		CheckpointOf: func(ctx context.Context, name string) (string, auth.Object, error) {
-			k, err := a.checkpointOf(ctx, name)
-			return k.UUID, ofCheckpoint(k), err
+			k, err := checkpoints.Named(ctx, a.db.DB, name)
+			return k.UUID, k.Object(), err
 		},
 		CheckpointOwner: func(ctx context.Context, uuid string) (auth.Object, error) {
-			owners, err := a.db.CheckpointOwners(ctx, []string{uuid})
-			return ofCheckpointOwner(owners[uuid]), err
+			owners, err := checkpoints.Owners(ctx, a.db.DB, []string{uuid})
+			return owners[uuid].Object(), err
 		},
 		Checkpoint: func(ctx context.Context, who auth.Who, uuid string) (v1.Checkpoint, error) {
-			k, err := a.db.CheckpointByUUID(ctx, uuid)
-			return a.shownCheckpoint(k, who), err
+			k, err := checkpoints.Get(ctx, a.db.DB, uuid)
+			return a.checkpoints.Shown(k, who), err
 		},
 		Checkpoints: func(ctx context.Context, who auth.Who, ids []string) (map[string]v1.Checkpoint, error) {
-			list, err := a.db.WholeCheckpointsOf(ctx, ids)
+			list, err := checkpoints.WholeByIDs(ctx, a.db.DB, ids)
 			shown := make(map[string]v1.Checkpoint, len(list))
 			for _, k := range list {
-				shown[k.UUID] = a.shownCheckpoint(k, who)
+				shown[k.UUID] = a.checkpoints.Shown(k, who)
 			}
 			return shown, err
 		}}
+}
+
+// registerCheckpoints gives the room of checkpoints what it uses of experiments and trials, which are here.
+func (a *API) registerCheckpoints() { checkpoints.Routes(a.router, a.checkpoints) }
+
+func (a *API) checkpointDeps() checkpoints.Deps {
+	return checkpoints.Deps{DB: a.db.DB, Log: a.log, Config: a.shown.config, Outside: a.unmanagedCheckpoint, Downloads: checkpoints.NewDownloads(),
+		Experiment: func(ctx context.Context, id int) (checkpoints.Experiment, error) {
+			e, err := a.db.Experiment(ctx, id)
+			return checkpoints.Experiment{ID: e.ID, Is: ofExperiment(e.ExperimentHead), Config: e.Config, Metric: optional.Value(e.Metric), SmallerIsBetter: e.SmallerIsBetter}, err
+		},
+		Head: func(ctx context.Context, id int) (checkpoints.Experiment, error) {
+			e, err := a.db.ExperimentHead(ctx, id)
+			return checkpoints.Experiment{ID: e.ID, Is: ofExperiment(e)}, err
+		},
+		Trial: func(ctx context.Context, id int) (checkpoints.Trial, error) {
+			t, err := a.db.Trial(ctx, id)
+			return checkpoints.Trial{ID: t.ID, ExperimentID: t.ExperimentID, Is: ofTrial(t)}, err
+		},
+		OwnTask: tasks.OnOwn("task", func(c *rest.Call, id string) error {
+			return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.Who().AllocationID, fault.Clip(id))
+		}),
+		Changed: func() { a.bus.Publish(store.TopicIntent) },
+		States:  func() (<-chan struct{}, func()) { return a.bus.Subscribe(store.TopicState) },
+		Pools:   a.cfg.Pools, Storages: a.cfg.Site.Capabilities.Storage, Roots: a.cfg.CheckpointRoots, Bucket: a.cfg.Bucket}
 }
 
 // workspaceNamed finds the workspace that a request names by its number or, without one, by its name; 0: it names none.

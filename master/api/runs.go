@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
@@ -47,7 +48,7 @@ func (a *API) startRun(ctx context.Context, c *rest.Call, req *v1.RunPrepareForR
 	if c.Who().IsTask() {
 		owner = c.Who().UserID
 	}
-	id, err := a.db.StorageID(ctx, run.ID, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
+	id, err := checkpoints.StorageID(ctx, a.db.DB, run.ID, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
 }
 

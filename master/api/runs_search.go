@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/metrics"
@@ -42,7 +43,7 @@ func (a *API) wireRuns(ctx context.Context, list []store.Run) ([]v1.FlatRun, err
 	if err != nil {
 		return nil, err
 	}
-	totals, err := a.db.CountCheckpoints(ctx, ids)
+	totals, err := checkpoints.Totals(ctx, a.db.DB, ids)
 	if err != nil {
 		return nil, err
 	}

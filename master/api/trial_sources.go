@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/models"
@@ -16,7 +17,7 @@ import (
 func (a *API) registerTrialSources() {
 	rest.Serve(a.router, v1.ReportTrialSource, a.trialSource)
 	rest.ServeOn(a.router, v1.ModelVersionMetrics, a.models().OnVersion(), a.modelVersionMetrics)
-	rest.ServeOn(a.router, v1.CheckpointMetrics, a.onCheckpoint(), a.checkpointMetrics)
+	rest.ServeOn(a.router, v1.CheckpointMetrics, checkpoints.On(a.db.DB), a.checkpointMetrics)
 }
 
 // sourceKind reads the kind of a source: how a trial works with it.
@@ -47,9 +48,9 @@ func (a *API) trialSource(ctx context.Context, c *rest.Call, req *v1.ReportTrial
 	if s.Kind, err = sourceKind(info.TrialSourceInfoType); err != nil {
 		return nil, err
 	}
-	k, err := a.checkpointOwner(ctx, info.CheckpointUUID)
+	k, err := checkpoints.OwnerOfNamed(ctx, a.db.DB, info.CheckpointUUID)
 	if err == nil {
-		err = c.May(auth.View, ofCheckpointOwner(k))
+		err = c.May(auth.View, k.Object())
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (a *API) modelVersionMetrics(ctx context.Context, c *rest.Call, v models.Re
 	return &v1.GetTrialMetricsByModelVersionResponse{Metrics: list}, err
 }
 
-func (a *API) checkpointMetrics(ctx context.Context, c *rest.Call, k store.Checkpoint, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByCheckpointResponse, error) {
+func (a *API) checkpointMetrics(ctx context.Context, c *rest.Call, k checkpoints.Checkpoint, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByCheckpointResponse, error) {
 	list, err := a.metricsWith(ctx, c, req, store.TrialSource{UUID: k.UUID})
 	return &v1.GetTrialMetricsByCheckpointResponse{Metrics: list}, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
@@ -62,11 +63,11 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 	if err != nil {
 		return nil, err
 	}
-	totals, err := a.db.CountCheckpoints(ctx, ids)
+	totals, err := checkpoints.Totals(ctx, a.db.DB, ids)
 	if err != nil {
 		return nil, err
 	}
-	checkpoints, err := a.db.BestCheckpoints(ctx, ids, most)
+	checkpoints, err := checkpoints.BestOf(ctx, a.db.DB, ids, most)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // history gives a trial reports and checkpoints: losses by step, and for some of
@@ -29,7 +29,7 @@ func (r *rig) history(trial int, task string) {
 		if step == 10 {
 			continue
 		}
-		err := r.db.AddCheckpoint(ctx, store.NewCheckpoint{UUID: fmt.Sprintf("00000000-0000-4000-8000-%08d%04d", trial, step), TaskID: task, AllocationID: task + ".1", RunID: 1,
+		err := checkpoints.Add(ctx, r.db.DB, checkpoints.New{UUID: fmt.Sprintf("00000000-0000-4000-8000-%08d%04d", trial, step), TaskID: task, AllocationID: task + ".1", RunID: 1,
 			State: "COMPLETED", Steps: step, Resources: map[string]int64{"model.bin": int64(step)}, Metadata: json.RawMessage(fmt.Sprintf(`{"steps_completed":%d}`, step))})
 		if err != nil {
 			r.t.Fatal(err)

@@ -230,24 +230,23 @@ func (a *API) patchTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *
 	return &v1.PatchTrialResponse{Trial: shown}, err
 }
 
-// unmanagedCheckpoint completes a checkpoint that a user's session reports, which only programs
+// unmanagedCheckpoint finds the task and the run in whose name a user's session reports a checkpoint, which only programs
 // of unmanaged trials may do.
-func (a *API) unmanagedCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoint, n *store.NewCheckpoint) error {
+func (a *API) unmanagedCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoint) (task string, run int, err error) {
 	t, run, err := a.db.UnmanagedRunOf(ctx, k.TaskID)
 	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
+		return "", 0, fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
 	}
 	if err != nil {
-		return err
+		return "", 0, err
 	}
-	n.TaskID, n.AllocationID, n.RunID = t.TaskID, "", run
 	if err := a.onTrial().Allow(c, auth.Report, t); err != nil {
-		return err
+		return "", 0, err
 	}
 	if err := a.admitOutside(ctx, c, t.OwnerID, len(k.Metadata)); err != nil {
-		return err
+		return "", 0, err
 	}
-	return a.heard(ctx, c, t.TaskID)
+	return t.TaskID, run, a.heard(ctx, c, t.TaskID)
 }
 
 // heardEvery is how often at most a master stores that the program of an unmanaged trial reports. It is far below the time after which

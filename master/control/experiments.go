@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
@@ -101,7 +102,7 @@ func (d *experimentPass) experiment(e *Experiment) error {
 		d.out.Queue = append(d.out.Queue, rows.DeleteWork(e.ID, e.OwnerID))
 		return nil
 	}
-	if e.Files == store.FilesUnplanned && state == lifecycle.Deleting {
+	if e.Files == checkpoints.FilesUnplanned && state == lifecycle.Deleting {
 		d.out.Queue = append(d.out.Queue, rows.GCWork(e.ID, e.OwnerID))
 	}
 	if step.State != "" {

@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
+	policy "github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	policy "github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -65,7 +66,7 @@ func (t *term) planGC(ctx context.Context, w rows.Work) error {
 	if err != nil {
 		return err
 	}
-	s, err := t.db.ExperimentFiles(ctx, id)
+	s, err := checkpoints.FilesOfExperiment(ctx, t.db.DB, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil
@@ -116,22 +117,22 @@ func (t *term) deleteItems(_ context.Context, list []rows.Work) ([]item, error) 
 }
 
 // plan decides which of an experiment's files to remove, and creates the GC task.
-func (t *term) plan(ctx context.Context, s store.ExperimentFiles, plan func(store.ExperimentFiles, expconf.Config, error) store.NewGC) error {
+func (t *term) plan(ctx context.Context, s checkpoints.ExperimentFiles, plan func(checkpoints.ExperimentFiles, expconf.Config, error) checkpoints.NewGC) error {
 	cfg, unread := expconf.ParseConfigJSON(s.Config)
 	c := plan(s, cfg, unread)
-	if len(c.Removals) > store.MaxRemovals {
-		c.Removals, c.Events, c.Part = c.Removals[:store.MaxRemovals], false, true
+	if len(c.Removals) > checkpoints.MaxRemovals {
+		c.Removals, c.Events, c.Part = c.Removals[:checkpoints.MaxRemovals], false, true
 	}
 	if s.Busy { // one GC task at a time for each experiment
 		return nil
 	}
-	c.TaskID = store.GCTaskID(s.ID)
+	c.TaskID = checkpoints.GCTaskID(s.ID)
 	if c.Pool = s.Pool; unread == nil && c.Over == "" {
 		c.Pool = task.RemovalPool(t.cfg.Pools, s.Pool, cfg.CheckpointStorage)
 	}
 	made := false
 	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		made, err = tx.CreateGC(ctx, c)
+		made, err = checkpoints.CreateGC(ctx, tx.DB, c)
 		return err
 	})
 	if made && err == nil {
@@ -143,8 +144,8 @@ func (t *term) plan(ctx context.Context, s store.ExperimentFiles, plan func(stor
 }
 
 // byPolicy selects the checkpoints that the experiment's policy does not keep.
-func byPolicy(s store.ExperimentFiles, cfg expconf.Config, unread error) store.NewGC {
-	c := store.NewGC{ExperimentID: s.ID, Reason: store.ByPolicy, Priority: s.Priority, Saw: s.State, Live: s.Live, Request: s.GCRequests}
+func byPolicy(s checkpoints.ExperimentFiles, cfg expconf.Config, unread error) checkpoints.NewGC {
+	c := checkpoints.NewGC{ExperimentID: s.ID, Reason: checkpoints.ByPolicy, Priority: s.Priority, Saw: s.State, Live: s.Live, Request: s.GCRequests}
 	if unread != nil || !removable(cfg.CheckpointStorage) {
 		return c // the master cannot remove these files, now or later
 	}
@@ -156,7 +157,7 @@ func byPolicy(s store.ExperimentFiles, cfg expconf.Config, unread error) store.N
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
 	for _, k := range status.Remove {
 		if !elsewhere[k.UUID] {
-			c.Removals = append(c.Removals, store.Removal{UUID: k.UUID, Globs: []string{store.AllFiles}})
+			c.Removals = append(c.Removals, checkpoints.Removal{UUID: k.UUID, Globs: []string{checkpoints.AllFiles}})
 		}
 	}
 	return c
@@ -171,8 +172,8 @@ func policyOf(cfg expconf.Config) policy.Policy {
 // byDeletion selects all checkpoints of an experiment. If another experiment or the model
 // registry needs one, the deletion fails. Checkpoints that tasks stored in another storage
 // than the configuration names stay.
-func byDeletion(s store.ExperimentFiles, cfg expconf.Config, unread error) store.NewGC {
-	c := store.NewGC{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Request: s.DeleteRequests}
+func byDeletion(s checkpoints.ExperimentFiles, cfg expconf.Config, unread error) checkpoints.NewGC {
+	c := checkpoints.NewGC{ExperimentID: s.ID, Reason: checkpoints.ByDeletion, Priority: s.Priority, Saw: s.State, Request: s.DeleteRequests}
 	if unread != nil {
 		c.Over = fmt.Sprintf("its configuration, which names the storage of its files, cannot be read: %v", unread)
 		return c
@@ -192,7 +193,7 @@ func byDeletion(s store.ExperimentFiles, cfg expconf.Config, unread error) store
 			c.Removals, c.Over = nil, stillNeeded(k.UUID, why)
 			return c
 		}
-		c.Removals = append(c.Removals, store.Removal{UUID: k.UUID, Globs: []string{store.AllFiles}})
+		c.Removals = append(c.Removals, checkpoints.Removal{UUID: k.UUID, Globs: []string{checkpoints.AllFiles}})
 	}
 	c.Events = s.Started && !s.Unmanaged
 	switch {
@@ -219,9 +220,9 @@ func removable(s expconf.CheckpointStorage) bool {
 // deletion returns how far the removal of a deleted experiment's files is, and why it failed.
 func deletion(e *Experiment) (files lifecycle.Files, why string) {
 	switch e.Files {
-	case store.FilesRemoved:
+	case checkpoints.FilesRemoved:
 		return lifecycle.FilesRemoved, ""
-	case store.FilesStuck:
+	case checkpoints.FilesStuck:
 		return lifecycle.FilesStuck, e.FilesWhy
 	}
 	return lifecycle.FilesThere, ""

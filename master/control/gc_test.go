@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -56,23 +57,23 @@ func (b *bench) collects(task string, run int, problem string) {
 	b.settle()
 	b.claim(attempt)
 	b.settle()
-	left, err := b.db.Remaining(b.t.Context(), task)
+	left, err := checkpoints.Remaining(b.t.Context(), b.db.DB, task)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	reports := []store.RemovalReport{}
+	reports := []checkpoints.RemovalReport{}
 	for _, r := range left.Checkpoints {
-		reports = append(reports, store.RemovalReport{UUID: r.UUID, Files: 1, Bytes: 10, Left: map[string]int64{}})
+		reports = append(reports, checkpoints.RemovalReport{UUID: r.UUID, Files: 1, Bytes: 10, Left: map[string]int64{}})
 	}
 	if left.Events {
-		reports = append(reports, store.RemovalReport{Files: 2, Bytes: 7})
+		reports = append(reports, checkpoints.RemovalReport{Files: 2, Bytes: 7})
 	}
 	code := 0
 	for _, f := range reports {
 		if problem != "" {
-			f, code = store.RemovalReport{UUID: f.UUID, Error: problem}, 1
+			f, code = checkpoints.RemovalReport{UUID: f.UUID, Error: problem}, 1
 		}
-		if err := b.db.RecordRemoval(b.t.Context(), task, f); err != nil {
+		if err := checkpoints.RecordRemoval(b.t.Context(), b.db.DB, task, f); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -240,7 +241,7 @@ func TestMoreThanOneTaskRemoves(t *testing.T) {
 	e := b.trained()
 	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
-	const many = store.MaxRemovals + 3 - 2 // two exist already
+	const many = checkpoints.MaxRemovals + 3 - 2 // two exist already
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
 		SELECT gen_random_uuid(), t.task_id, t.id, 1, 100 + s, 'COMPLETED', '{}', 0 FROM trials t, generate_series(1, $2) s WHERE t.experiment_id = $1`, e, many)
 	b.exec(`UPDATE experiments SET desired = 'deleted', delete_requests = 1 WHERE id = $1`, e)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -56,15 +57,15 @@ func (t *term) sweepFiles(ctx context.Context) {
 
 // createSweeps is one pass.
 func (t *term) createSweeps(ctx context.Context) error {
-	if err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.EndOldSweeps(ctx) }); err != nil {
+	if err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return checkpoints.EndOldSweeps(ctx, tx.DB) }); err != nil {
 		return err
 	}
-	now, err := t.db.RecentSweeps(ctx)
+	now, err := checkpoints.RecentSweeps(ctx, t.db.DB)
 	if err != nil {
 		return err
 	}
 	for range sweepReads {
-		list, err := t.db.Unswept(ctx, sweepBatch)
+		list, err := checkpoints.UnsweptExperiments(ctx, t.db.DB, sweepBatch)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -85,11 +86,11 @@ func (t *term) createSweeps(ctx context.Context) error {
 }
 
 // createSweep stores the decision about one experiment.
-func (t *term) createSweep(ctx context.Context, u store.Unswept) (made bool, err error) {
+func (t *term) createSweep(ctx context.Context, u checkpoints.Unswept) (made bool, err error) {
 	cfg, unread := expconf.ParseConfigJSON(u.Config)
 	c := sweepOf(u, t.cfg.Sweeps, t.cfg.Pools, cfg, unread)
 	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		made, err = tx.CreateGC(ctx, c)
+		made, err = checkpoints.CreateGC(ctx, tx.DB, c)
 		return err
 	})
 	switch {
@@ -103,8 +104,8 @@ func (t *term) createSweep(ctx context.Context, u store.Unswept) (made bool, err
 }
 
 // sweepOf decides about an experiment that has ended. Without Sweep there is nothing to sweep.
-func sweepOf(u store.Unswept, which Sweeps, pools pool.Set, cfg expconf.Config, unread error) store.NewGC {
-	c := store.NewGC{TaskID: store.GCTaskID(u.ID), ExperimentID: u.ID, Reason: store.BySweep, Priority: u.Priority, Saw: u.State}
+func sweepOf(u checkpoints.Unswept, which Sweeps, pools pool.Set, cfg expconf.Config, unread error) checkpoints.NewGC {
+	c := checkpoints.NewGC{TaskID: checkpoints.GCTaskID(u.ID), ExperimentID: u.ID, Reason: checkpoints.BySweep, Priority: u.Priority, Saw: u.State}
 	if unread != nil || !u.Unclean || u.Since == nil || !removable(cfg.CheckpointStorage) {
 		return c
 	}

@@ -6,22 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // TestWhichStoragesAreSwept: a part of a bucket that is the experiment's own is swept; what experiments share only where the operator
 // wants that; and nothing where each attempt has completed.
 func TestWhichStoragesAreSwept(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	unclean := store.Unswept{ID: 12, State: "ERROR", Pool: "default", Since: &began, Until: began.Add(time.Hour), Unclean: true}
+	unclean := checkpoints.Unswept{ID: 12, State: "ERROR", Pool: "default", Since: &began, Until: began.Add(time.Hour), Unclean: true}
 	clean, unstarted, gone := unclean, unclean, unclean
 	clean.Unclean, unstarted.Since, gone.Pool = false, nil, "gone"
 	pools := pool.Set{{Name: "default", Driver: "raw_exec"}}
 	const folder = "{type: shared_fs, host_path: /data}"
 	for name, c := range map[string]struct {
-		u       store.Unswept
+		u       checkpoints.Unswept
 		which   Sweeps
 		storage string
 		unread  error
@@ -48,7 +48,7 @@ func TestWhichStoragesAreSwept(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := sweepOf(c.u, c.which, c.pools, expconf.Config{CheckpointStorage: raw.CheckpointStorage}, c.unread)
-		if (got.Sweep != nil) != c.want || got.Reason != store.BySweep || len(got.Removals) != 0 || got.Events {
+		if (got.Sweep != nil) != c.want || got.Reason != checkpoints.BySweep || len(got.Removals) != 0 || got.Events {
 			t.Errorf("%s: %+v, want a sweep: %t", name, got, c.want)
 		}
 		if got.Sweep != nil && (!got.Sweep.Since.Equal(began) || !got.Sweep.Until.Equal(c.u.Until) || got.Pool != "default" || got.Saw != "ERROR") {
@@ -103,7 +103,7 @@ func TestSweepsOfEndedExperiments(t *testing.T) {
 		b.settle()
 		b.claim(attempt)
 		b.settle()
-		if err := b.db.RecordRemoval(t.Context(), task, store.RemovalReport{Error: "access denied"}); err != nil {
+		if err := checkpoints.RecordRemoval(t.Context(), b.db.DB, task, checkpoints.RemovalReport{Error: "access denied"}); err != nil {
 			t.Fatal(err)
 		}
 		b.exit(attempt, 1)

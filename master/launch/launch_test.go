@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -83,8 +84,8 @@ func (m *memory) HasContext(_ context.Context, hash []byte) (bool, error) {
 	return m.contexts[string(hash)] != nil, nil
 }
 
-func (m *memory) CheckpointByUUID(context.Context, string) (store.Checkpoint, error) {
-	return store.Checkpoint{}, fault.New(fault.NotFound, "no")
+func (m *memory) Checkpoint(context.Context, string) (checkpoints.Checkpoint, error) {
+	return checkpoints.Checkpoint{}, fault.New(fault.NotFound, "no")
 }
 
 func (m *memory) ShownTrials(_ context.Context, t tasks.Board) (list []task.ShownTrial, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
@@ -71,4 +72,12 @@ func (r Rows) CreateTask(ctx context.Context, n tasks.New) (string, error) {
 
 func (r Rows) ShownTrials(ctx context.Context, t tasks.Board) ([]task.ShownTrial, error) {
 	return tasks.ShownTrials(ctx, r.DB.DB, t)
+}
+
+func (r Rows) Checkpoint(ctx context.Context, uuid string) (checkpoints.Checkpoint, error) {
+	return checkpoints.Get(ctx, r.DB.DB, uuid)
+}
+
+func (r Rows) NewestCheckpoint(ctx context.Context, trial int) (string, error) {
+	return checkpoints.Newest(ctx, r.DB.DB, trial)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
@@ -16,7 +17,7 @@ import (
 type sources interface {
 	Trial(ctx context.Context, id int) (store.Trial, error)
 	NewestCheckpoint(ctx context.Context, trial int) (string, error)
-	CheckpointByUUID(ctx context.Context, uuid string) (store.Checkpoint, error)
+	Checkpoint(ctx context.Context, uuid string) (checkpoints.Checkpoint, error)
 }
 
 // sourceOf finds the checkpoint that the trials of a submission start from; nil for none. The
@@ -40,9 +41,9 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 		return nil, fault.New(fault.Invalid, "%s: %q is not the id of a checkpoint", at, fault.Clip(*id))
 	}
 	text := parsed.String()
-	k, err := db.CheckpointByUUID(ctx, text)
+	k, err := db.Checkpoint(ctx, text)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, k.Object()):
 		return nil, fault.New(fault.Invalid, "%s: no checkpoint found with UUID %s", at, text)
 	case err != nil:
 		return nil, err
@@ -69,7 +70,7 @@ func newestOf(ctx context.Context, db sources, who auth.Who, trial int) (string,
 
 // reaches returns an error if a task of an experiment could not read a checkpoint of another one: in a
 // shared file system a task sees only the host_path of its own experiment's checkpoint_storage, whole.
-func reaches(at string, k store.Checkpoint, own expconf.CheckpointStorage) error {
+func reaches(at string, k checkpoints.Checkpoint, own expconf.CheckpointStorage) error {
 	if len(k.Config) == 0 {
 		return nil
 	}

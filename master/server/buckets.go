@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/objects"
@@ -15,7 +15,7 @@ import (
 // bucket opens the storage of an experiment for reading. An experiment's configuration could
 // name any address in the master's network, so the master reads only stores that the operators
 // have listed; with its own credentials it reads only the cluster's storage.
-func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
+func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (checkpoints.Bucket, error) {
 	switch s.Type {
 	case expconf.GCS:
 		return m.gcsBucket(s), nil
@@ -30,7 +30,7 @@ const mayRead = "allow the master's role to read it, or download directly, with 
 
 // gcsBucket opens a bucket of Google Cloud Storage with the master's own credentials: those in
 // Vault, or else those of its machine.
-func (m *master) gcsBucket(s expconf.CheckpointStorage) api.Bucket {
+func (m *master) gcsBucket(s expconf.CheckpointStorage) checkpoints.Bucket {
 	name, _ := s.Place()
 	o := objects.GCS{Bucket: name, Patience: objects.Patience{Refused: mayRead}}
 	if m.vault != nil && m.cfg.Vault.GCSSecret != "" {
@@ -45,7 +45,7 @@ func azureFields(s expconf.CheckpointStorage) objects.AzureFields {
 
 // azureBucket opens a container of the cluster's Azure account, or of an account that the
 // operators have listed.
-func (m *master) azureBucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
+func (m *master) azureBucket(ctx context.Context, s expconf.CheckpointStorage) (checkpoints.Bucket, error) {
 	account, err := azureFields(s).Account()
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func notOwn(named string) error {
 		"download it directly, with your own credentials", named)
 }
 
-func (m *master) s3Bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
+func (m *master) s3Bucket(ctx context.Context, s expconf.CheckpointStorage) (checkpoints.Bucket, error) {
 	named := optional.Value(s.EndpointURL)
 	endpoint, own, err := m.cfg.checkpointEndpoint(named)
 	if err != nil {
@@ -127,7 +127,7 @@ func (m *master) s3Bucket(ctx context.Context, s expconf.CheckpointStorage) (api
 	return openBucket(ctx, o)
 }
 
-func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
+func openBucket(ctx context.Context, o objects.Store) (checkpoints.Bucket, error) {
 	b, err := objects.Open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
 // bucket adapts object storage to the interface of the API.
 type bucket struct{ *objects.Bucket }
 
-func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, api.Object, error) {
+func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, checkpoints.Object, error) {
 	body, o, err := b.Bucket.Get(ctx, key)
-	return body, api.Object(o), err
+	return body, checkpoints.Object(o), err
 }

@@ -94,7 +94,7 @@ const furthest = `(ARRAY['QUEUED', 'PULLING', 'STARTING', 'RUNNING'])[max(CASE a
 
 const trialCount = `(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id)`
 
-const experimentSelect = `
+var experimentSelect = `
 	SELECT e.id, e.job_id::text, e.owner_id, u.username, u.display_name, e.project_id, p.name AS project_name,
 		p.owner_id AS project_owner_id, p.workspace_id, w.name AS workspace_name, p.archived OR w.archived AS parent_archived,
 		e.parent_id, e.external_id, e.unmanaged, e.config, e.original_config, e.context_hash,
@@ -107,7 +107,7 @@ const experimentSelect = `
 	JOIN workspaces w ON w.id = p.workspace_id
 	CROSS JOIN LATERAL (` + checkpointSums + `) c`
 
-const checkpointSums = `SELECT count(*) AS checkpoints, ` + sumOf + `c.size` + summed + ` AS checkpoint_bytes
+var checkpointSums = `SELECT count(*) AS checkpoints, ` + database.SumOf("c.size") + ` AS checkpoint_bytes
 		FROM trials t JOIN checkpoints c ON c.trial_id = t.id
 		WHERE t.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')`
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -57,7 +58,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 				return err
 			}
 		}
-		if err := tx.lockCheckpoint(ctx, n.WarmStart); err != nil {
+		if err := checkpoints.Lock(ctx, tx.DB, n.WarmStart); err != nil {
 			return err
 		}
 		err := contexts.Lock(ctx, tx.DB, n.Context)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
@@ -222,7 +223,7 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 		out.Keys = task.Keys{Authorized: k.PublicKey, Host: k.HostPrivateKey}
 		return out, err
 	case task.Removal:
-		out.Remaining, err = db.Remaining(ctx, out.TaskID)
+		out.Remaining, err = checkpoints.Remaining(ctx, db.DB, out.TaskID)
 		return out, err
 	case task.Tensorboard:
 		out.Shows, err = tasks.ShownBy(ctx, db.DB, out.TaskID)
@@ -338,7 +339,7 @@ func (db *DB) archiveReports(ctx context.Context, trial, run int) (more bool, er
 // restartsFrom begins the condition for the checkpoints k from which a trial may restart, and newestFirst chooses the newest.
 const (
 	newestFirst  = ` ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`
-	restartsFrom = `k.state = 'COMPLETED' AND NOT ` + beingRemoved + ` AND k.trial_id = `
+	restartsFrom = `k.state = 'COMPLETED' AND NOT ` + checkpoints.BeingRemoved + ` AND k.trial_id = `
 )
 
 // Peer is a member with the fields that other members need at the rendezvous.

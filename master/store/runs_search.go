@@ -18,7 +18,7 @@ var searchedRuns = searched{noun: "runs", id: "t.id", archived: "(t.archived OR 
 	"id": "t.id", "experimentDescription": "e.description", "forkedFrom": "e.parent_id", "startTime": "t.started_at", "endTime": "t.ended_at",
 	"duration": "extract(epoch FROM coalesce(t.ended_at, now()) - t.started_at)::float8", "state": "(" + shownTrial + ")",
 	"searcherType": "e.searcher", "resourcePool": "e.pool",
-	"checkpointSize":  "(SELECT " + sumOf + "c.size" + summed + checkpointsOfRun,
+	"checkpointSize":  "(SELECT " + database.SumOf("c.size") + checkpointsOfRun,
 	"checkpointCount": "(SELECT count(*)" + checkpointsOfRun,
 	"user":            "u.username", "searcherMetric": "e.metric", "searcherMetricsVal": "s.searcher_value",
 	"externalExperimentId": "e.external_id", "externalRunId": "t.external_id", "projectId": "e.project_id", "project": "p.name", "workspace": "w.name",

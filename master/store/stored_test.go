@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
@@ -149,7 +150,7 @@ func TestManyCheckpoints(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
 	add := func(id string) error {
-		return w.db.AddCheckpoint(t.Context(), NewCheckpoint{UUID: id, TaskID: task, State: "COMPLETED", RunID: 1, Metadata: raw(`{}`)})
+		return checkpoints.Add(t.Context(), w.db.DB, checkpoints.New{UUID: id, TaskID: task, State: "COMPLETED", RunID: 1, Metadata: raw(`{}`)})
 	}
 	first := "aaaaaaaa-0000-4000-8000-000000000001"
 	if err := add(first); err != nil {
@@ -163,7 +164,7 @@ func TestManyCheckpoints(t *testing.T) {
 	if err := add(first); err != nil {
 		t.Errorf("a repeated report: %v", err)
 	}
-	if err := w.db.SetCheckpointMetadata(t.Context(), first, raw(`{"a":"b"}`)); !fault.Is(err, fault.TooLarge) {
+	if err := checkpoints.SetMetadata(t.Context(), w.db.DB, first, raw(`{"a":"b"}`)); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("metadata: %v", err)
 	}
 }

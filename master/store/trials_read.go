@@ -197,35 +197,6 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 	return list, total, err
 }
 
-// A BestCheckpoint is the checkpoint of a trial with the best validation.
-type BestCheckpoint struct {
-	TrialID    int       `db:"trial_id"`
-	UUID       string    `db:"uuid"`
-	State      string    `db:"state"`
-	Steps      int       `db:"steps"`
-	ReportedAt time.Time `db:"reported_at"`
-	Resources  []byte    `db:"resources"`
-	Metadata   []byte    `db:"metadata"`
-}
-
-// BestCheckpoints finds the checkpoint of each trial with the best value of the searcher's
-// metric; of equal values, the latest. The result omits trials without one.
-func (db *DB) BestCheckpoints(ctx context.Context, trials []int, most int) (map[int]BestCheckpoint, error) {
-	list, err := database.Rows[BestCheckpoint](ctx, db.DB, `
-		WITH best AS (SELECT DISTINCT ON (k.trial_id) k.uuid
-		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
-			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
-			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
-		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
-		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
-		SELECT k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
-			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
-			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
-		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
-	return database.Keyed(list, func(b BestCheckpoint) int { return b.TrialID }), err
-}
-
 // An Improvement is a validation that was the best of its experiment when it was reported.
 type Improvement struct {
 	TrialID int       `db:"trial_id"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
@@ -18,37 +19,37 @@ import (
 // LiveExperiment is an experiment that has not ended, that a user asked to continue after
 // its end, or that is to be deleted.
 type LiveExperiment struct {
-	ID             int              `db:"id"`
-	OwnerID        int              `db:"owner_id"`
-	ProjectID      int              `db:"project_id"`
-	JobID          string           `db:"job_id"`
-	Name           string           `db:"name"`
-	State          string           `db:"state"`
-	Desired        string           `db:"desired"`
-	Unmanaged      bool             `db:"unmanaged"`
-	Config         json.RawMessage  `db:"config"`
-	ContextHash    []byte           `db:"context_hash"`
-	Seed           int64            `db:"seed"`
-	Pool           string           `db:"pool"`
-	SlotsPerTrial  int              `db:"slots_per_trial"`
-	MaxSlots       *int             `db:"max_slots"`
-	Weight         float64          `db:"weight"`
-	Priority       int              `db:"priority"`
-	Progress       *float64         `db:"progress"`
-	BestTrialID    *int             `db:"best_trial_id"`
-	BestMetric     *float64         `db:"best_metric"`
-	Error          string           `db:"error"`
-	Trials         int              `db:"trials"` // number of its trials, ended or not; 0 if unmanaged, because it has no search
-	DeleteRequests int              `db:"delete_requests"`
-	DeleteFailed   int              `db:"delete_failed"`
-	Files          store.FilesState `db:"files"`     // if it is being deleted
-	FilesWhy       string           `db:"files_why"` // why its files could not be removed
-	Continues      int              `db:"continues"`
-	Continued      int              `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
-	SearchConfig   json.RawMessage  `db:"search_config"` // the configuration with which its search began, if that is not Config
-	WarmStart      *string          `db:"warm_start"`    // the checkpoint that its trials start from
-	QueueTime      *time.Time       `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
-	Memory         int64            `db:"memory"`        // maximum memory of its search, in bytes
+	ID             int                    `db:"id"`
+	OwnerID        int                    `db:"owner_id"`
+	ProjectID      int                    `db:"project_id"`
+	JobID          string                 `db:"job_id"`
+	Name           string                 `db:"name"`
+	State          string                 `db:"state"`
+	Desired        string                 `db:"desired"`
+	Unmanaged      bool                   `db:"unmanaged"`
+	Config         json.RawMessage        `db:"config"`
+	ContextHash    []byte                 `db:"context_hash"`
+	Seed           int64                  `db:"seed"`
+	Pool           string                 `db:"pool"`
+	SlotsPerTrial  int                    `db:"slots_per_trial"`
+	MaxSlots       *int                   `db:"max_slots"`
+	Weight         float64                `db:"weight"`
+	Priority       int                    `db:"priority"`
+	Progress       *float64               `db:"progress"`
+	BestTrialID    *int                   `db:"best_trial_id"`
+	BestMetric     *float64               `db:"best_metric"`
+	Error          string                 `db:"error"`
+	Trials         int                    `db:"trials"` // number of its trials, ended or not; 0 if unmanaged, because it has no search
+	DeleteRequests int                    `db:"delete_requests"`
+	DeleteFailed   int                    `db:"delete_failed"`
+	Files          checkpoints.FilesState `db:"files"`     // if it is being deleted
+	FilesWhy       string                 `db:"files_why"` // why its files could not be removed
+	Continues      int                    `db:"continues"`
+	Continued      int                    `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
+	SearchConfig   json.RawMessage        `db:"search_config"` // the configuration with which its search began, if that is not Config
+	WarmStart      *string                `db:"warm_start"`    // the checkpoint that its trials start from
+	QueueTime      *time.Time             `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
+	Memory         int64                  `db:"memory"`        // maximum memory of its search, in bytes
 	// Unread means that this load has read neither the configuration nor the search's
 	// events, because Known.Choose left the experiment out. Config then has only the fields
 	// that running trials need.
@@ -194,9 +195,9 @@ const (
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time,
 		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.delete_requests, e.delete_failed,
-		coalesce(CASE WHEN f.files = 'unplanned' AND ` + store.GCQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + store.GCRunning + ` OR ` + store.GCQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
+		coalesce(CASE WHEN f.files = 'unplanned' AND ` + checkpoints.GCQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + checkpoints.GCRunning + ` OR ` + checkpoints.GCQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e
-	` + store.DeletedFiles + `
+	` + checkpoints.DeletedFiles + `
 	WHERE e.id = ANY($1)`
 
 	liveTrialSelect = `

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Kinds of work: the leader's queue of calls to Nomad and of long deletions.
@@ -192,7 +192,7 @@ const gcBatch = 64
 func dueGCs(ctx context.Context, db *database.DB) ([]Work, error) {
 	return database.Rows[Work](ctx, db, `SELECT 'gc' AS kind, e.id::text AS subject, 'experiment ' || e.id AS parent, e.owner_id AS owner, 0 AS tries FROM experiments e
 		WHERE (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at IS NOT NULL)
-			AND (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+store.GCRunning+`
-			AND NOT `+store.GCQueued+`
+			AND (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+checkpoints.GCRunning+`
+			AND NOT `+checkpoints.GCQueued+`
 		ORDER BY e.id LIMIT $1`, gcBatch)
 }

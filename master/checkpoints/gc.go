@@ -1,4 +1,4 @@
-package api
+package checkpoints
 
 import (
 	"cmp"
@@ -10,16 +10,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
-	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,56 +29,43 @@ const (
 	maxGlobBytes = 1 << 20
 )
 
-func (a *API) registerGC() {
-	rest.Serve(a.router, v1.DeleteCheckpoints, a.deleteCheckpoints)
-	rest.Serve(a.router, v1.RemoveCheckpointFiles, a.removeFiles)
-	rest.ServeOn(a.router, v1.RemoveTensorboardFiles, a.onExperimentHead(), a.removeEvents)
-	rest.ServeOn(a.router, v1.PreviewGC, a.onExperiment(), a.previewGC)
-	rest.ServeOn(a.router, v1.ListGCs, a.onExperiment(), a.listGCs)
-	own := tasks.OnOwn("task", func(c *rest.Call, id string) error {
-		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.Who().AllocationID, fault.Clip(id))
-	})
-	rest.ServeOn(a.router, v1.ReportFreed, own, a.removalReport)
-	rest.ServeOn(a.router, v1.ListStrays, own, a.strays)
+func (d Deps) deleteAll(ctx context.Context, c *rest.Call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
+	return &v1.None{}, d.remove(ctx, c, req.CheckpointUUIDs, []string{AllFiles})
 }
 
-func (a *API) deleteCheckpoints(ctx context.Context, c *rest.Call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
-	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, []string{store.AllFiles})
-}
-
-func (a *API) removeFiles(ctx context.Context, c *rest.Call, req *v1.CheckpointsRemoveFilesRequest) (*v1.None, error) {
-	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
+func (d Deps) removeFiles(ctx context.Context, c *rest.Call, req *v1.CheckpointsRemoveFilesRequest) (*v1.None, error) {
+	return &v1.None{}, d.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
 }
 
 // remove creates the tasks that remove files of checkpoints, one for each
 // experiment. If one of them is rejected, it creates none.
-func (a *API) remove(ctx context.Context, c *rest.Call, ids, globs []string) error {
+func (d Deps) remove(ctx context.Context, c *rest.Call, ids, globs []string) error {
 	if err := checkGlobs(globs, len(ids)); err != nil {
 		return err
 	}
-	byExperiment, err := a.checkpointsToRemove(ctx, c, ids)
+	byExperiment, err := d.checkpointsToRemove(ctx, c, ids)
 	if err != nil {
 		return err
 	}
 	if len(globs) > 0 {
-		if err := a.checkUnregistered(ctx, slices.Concat(slices.Collect(maps.Values(byExperiment))...)); err != nil {
+		if err := d.checkUnregistered(ctx, slices.Concat(slices.Collect(maps.Values(byExperiment))...)); err != nil {
 			return err
 		}
 	}
-	var list []store.NewGC
+	var list []NewGC
 	for _, experiment := range slices.Sorted(maps.Keys(byExperiment)) {
-		one, err := a.newRemoval(ctx, experiment, byExperiment[experiment], globs)
+		one, err := d.newRemoval(ctx, experiment, byExperiment[experiment], globs)
 		if err != nil {
 			return err
 		}
 		list = append(list, one)
 	}
-	return a.createGCs(ctx, list)
+	return d.createGCs(ctx, list)
 }
 
 // checkUnregistered rejects checkpoints that are versions of models.
-func (a *API) checkUnregistered(ctx context.Context, ids []string) error {
-	registered, err := models.Registered(ctx, a.db.DB, ids)
+func (d Deps) checkUnregistered(ctx context.Context, ids []string) error {
+	registered, err := models.Registered(ctx, d.DB, ids)
 	if err != nil || len(registered) == 0 {
 		return err
 	}
@@ -90,17 +75,17 @@ func (a *API) checkUnregistered(ctx context.Context, ids []string) error {
 }
 
 // createGCs creates garbage collections.
-func (a *API) createGCs(ctx context.Context, list []store.NewGC) error {
-	err := a.db.Tx(ctx, func(tx *store.DB) error {
+func (d Deps) createGCs(ctx context.Context, list []NewGC) error {
+	err := d.DB.Tx(ctx, func(tx *database.DB) error {
 		for _, one := range list {
-			if _, err := tx.CreateGC(ctx, one); err != nil {
+			if _, err := CreateGC(ctx, tx, one); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err == nil {
-		a.bus.Publish(store.TopicIntent)
+		d.Changed()
 	}
 	return err
 }
@@ -130,8 +115,8 @@ func checkGlobs(globs []string, checkpoints int) error {
 
 // namedCheckpoints parses the ids of checkpoints in a call. An id may occur twice.
 func namedCheckpoints(field string, ids []string) ([]string, error) {
-	if len(ids) > store.MaxRemovals {
-		return nil, fault.New(fault.Invalid, "%s: %d are over the limit of %d", field, len(ids), store.MaxRemovals)
+	if len(ids) > MaxRemovals {
+		return nil, fault.New(fault.Invalid, "%s: %d are over the limit of %d", field, len(ids), MaxRemovals)
 	}
 	names := make([]string, len(ids))
 	for i, name := range ids {
@@ -145,7 +130,7 @@ func namedCheckpoints(field string, ids []string) ([]string, error) {
 }
 
 // checkpointsToRemove finds checkpoints, all of which the caller may change, by experiment.
-func (a *API) checkpointsToRemove(ctx context.Context, c *rest.Call, ids []string) (map[int][]string, error) {
+func (d Deps) checkpointsToRemove(ctx context.Context, c *rest.Call, ids []string) (map[int][]string, error) {
 	if len(ids) == 0 {
 		return nil, fault.New(fault.Invalid, "checkpointUuids: expected the UUIDs of one or more checkpoints")
 	}
@@ -153,7 +138,7 @@ func (a *API) checkpointsToRemove(ctx context.Context, c *rest.Call, ids []strin
 	if err != nil {
 		return nil, err
 	}
-	owners, err := a.db.CheckpointOwners(ctx, names)
+	owners, err := Owners(ctx, d.DB, names)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +153,7 @@ func (a *API) checkpointsToRemove(ctx context.Context, c *rest.Call, ids []strin
 		case k.ExperimentID == nil:
 			return nil, fault.New(fault.Invalid, "checkpoint %s belongs to no experiment, so its storage is unknown: remove its files from the storage by hand", name)
 		}
-		if err := c.May(auth.Change, ofCheckpointOwner(k)); err != nil {
+		if err := c.May(auth.Change, k.Object()); err != nil {
 			return nil, err
 		}
 		found[*k.ExperimentID] = append(found[*k.ExperimentID], name)
@@ -181,12 +166,12 @@ func (a *API) checkpointsToRemove(ctx context.Context, c *rest.Call, ids []strin
 
 // newRemoval returns the task for checkpoints of one experiment. It rejects checkpoints that
 // are still needed, for every caller.
-func (a *API) newRemoval(ctx context.Context, experiment int, ids, globs []string) (store.NewGC, error) {
-	s, cfg, err := a.filesToRemove(ctx, experiment, ids)
+func (d Deps) newRemoval(ctx context.Context, experiment int, ids, globs []string) (NewGC, error) {
+	s, cfg, err := d.filesToRemove(ctx, experiment, ids)
 	if err != nil {
-		return store.NewGC{}, err
+		return NewGC{}, err
 	}
-	one := a.newGC(s, cfg.CheckpointStorage)
+	one := d.newGC(s, cfg.CheckpointStorage)
 	needed, elsewhere := s.Keep(keep.Policy{}).Needed(), s.Elsewhere(cfg.CheckpointStorage)
 	for _, id := range ids {
 		why, is := needed[id]
@@ -196,15 +181,15 @@ func (a *API) newRemoval(ctx context.Context, experiment int, ids, globs []strin
 		case elsewhere[id]:
 			return one, fault.New(fault.Invalid, "checkpoint %s is not in the storage of experiment %d's configuration: remove its files from the storage by hand", id, experiment)
 		}
-		one.Removals = append(one.Removals, store.Removal{UUID: id, Globs: globs})
+		one.Removals = append(one.Removals, Removal{UUID: id, Globs: globs})
 	}
 	return one, nil
 }
 
 // filesToRemove reads the experiment whose files are to be removed, for example those of the named
 // checkpoints.
-func (a *API) filesToRemove(ctx context.Context, experiment int, ids []string) (store.ExperimentFiles, expconf.Config, error) {
-	s, err := a.db.ExperimentFilesWith(ctx, experiment, ids)
+func (d Deps) filesToRemove(ctx context.Context, experiment int, ids []string) (ExperimentFiles, expconf.Config, error) {
+	s, err := FilesOfExperimentWith(ctx, d.DB, experiment, ids)
 	if err != nil {
 		return s, expconf.Config{}, err
 	}
@@ -217,49 +202,49 @@ func (a *API) filesToRemove(ctx context.Context, experiment int, ids []string) (
 		err = fault.New(fault.Invalid, "experiment %d is being deleted, with all its files", experiment)
 	case s.Unmanaged:
 		err = fault.New(fault.Invalid, "experiment %d is unmanaged: remove its files from the storage by hand", experiment)
-	case !slices.Contains(a.cfg.Site.Capabilities.Storage, cfg.CheckpointStorage.Type):
+	case !slices.Contains(d.Storages, cfg.CheckpointStorage.Type):
 		err = fault.New(fault.Invalid, "the checkpoints of experiment %d are in storage of type %s, which this cluster cannot reach", experiment, cfg.CheckpointStorage.Type)
 	}
 	return s, cfg, err
 }
 
 // newGC returns a garbage collection that a user requested, without removals yet.
-func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) store.NewGC {
-	return store.NewGC{TaskID: store.GCTaskID(s.ID), ExperimentID: s.ID, Reason: store.ByRequest,
-		Pool: task.RemovalPool(a.cfg.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
+func (d Deps) newGC(s ExperimentFiles, storage expconf.CheckpointStorage) NewGC {
+	return NewGC{TaskID: GCTaskID(s.ID), ExperimentID: s.ID, Reason: ByRequest,
+		Pool: task.RemovalPool(d.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
 }
 
 // removeEvents removes the files that TensorBoards of an experiment read, and responds when
 // they are removed, as clients of Determined expect. A running trial writes new ones.
-func (a *API) removeEvents(ctx context.Context, c *rest.Call, e store.ExperimentHead, _ *v1.None) (*v1.Empty, error) {
-	one, err := rest.InTurn(ctx, c, func(ctx context.Context) (store.NewGC, error) { // the configuration is not kept while this waits
-		s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
+func (d Deps) removeEvents(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (*v1.Empty, error) {
+	one, err := rest.InTurn(ctx, c, func(ctx context.Context) (NewGC, error) { // the configuration is not kept while this waits
+		s, cfg, err := d.filesToRemove(ctx, e.ID, nil)
 		if err != nil {
-			return store.NewGC{}, err
+			return NewGC{}, err
 		}
-		return a.newGC(s, cfg.CheckpointStorage), nil
+		return d.newGC(s, cfg.CheckpointStorage), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	one.Events = true
-	states, done := a.bus.Subscribe(store.TopicState)
+	states, done := d.States()
 	defer done()
-	if err := a.createGCs(ctx, []store.NewGC{one}); err != nil {
+	if err := d.createGCs(ctx, []NewGC{one}); err != nil {
 		return nil, err
 	}
-	var k tasks.Task
+	var status string
 	ended, err := rest.Await(ctx, states, rest.MaxPoll, func(ctx context.Context) (bool, error) {
-		k, err = tasks.Get(ctx, a.db.DB, one.TaskID)
-		return k.EndedAt != nil, err
+		status, err = endOf(ctx, d.DB, one.TaskID)
+		return status != "", err
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case !ended:
 		return nil, fault.New(fault.Conflict, "the TensorBoard files of experiment %d are still being removed: see det task logs %s", e.ID, one.TaskID)
-	case k.ExitStatus != "success":
-		return nil, fault.New(fault.Conflict, "the TensorBoard files of experiment %d could not be removed: %s: see det task logs %s", e.ID, k.ExitStatus, one.TaskID)
+	case status != "success":
+		return nil, fault.New(fault.Conflict, "the TensorBoard files of experiment %d could not be removed: %s: see det task logs %s", e.ID, status, one.TaskID)
 	}
 	return &v1.Empty{}, nil
 }
@@ -272,18 +257,18 @@ const maxJudged = 250_000
 const judgedBytes = 400
 
 // previewGC returns which checkpoints a policy would remove, a page at a time.
-func (a *API) previewGC(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
+func (d Deps) previewGC(ctx context.Context, c *rest.Call, e Experiment, req *v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
 	if req.Offset < 0 {
 		return nil, fault.New(fault.Invalid, "offset: expected a number of checkpoints, 0 or more, not %d", req.Offset)
 	}
-	n, err := a.db.CountStoredCheckpoints(ctx, e.ID)
+	n, err := CountStored(ctx, d.DB, e.ID)
 	if err != nil {
 		return nil, err
 	}
 	if n > maxJudged {
 		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; the preview of a removal is limited to %d checkpoints", e.ID, n, maxJudged)
 	}
-	s, err := a.db.ExperimentFiles(database.LimitReads(ctx, maxJudged*judgedBytes), e.ID)
+	s, err := FilesOfExperiment(database.LimitReads(ctx, maxJudged*judgedBytes), d.DB, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -292,12 +277,12 @@ func (a *API) previewGC(ctx context.Context, c *rest.Call, e store.Experiment, r
 		return nil, err
 	}
 	goes := keep.Decide(s.Keep(policy)).Remove
-	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: optional.Value(e.Metric), Total: len(goes)}
+	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: e.Metric, Total: len(goes)}
 	ids := make([]string, len(goes))
 	for i, k := range goes {
 		ids[i] = k.UUID
 	}
-	list, err := a.db.CheckpointsOf(ctx, ids[min(req.Offset, len(ids)):], 0)
+	list, err := ByIDs(ctx, d.DB, ids[min(req.Offset, len(ids)):], 0)
 	for _, k := range list {
 		resp.Checkpoints = append(resp.Checkpoints, previewed(k))
 	}
@@ -306,7 +291,7 @@ func (a *API) previewGC(ctx context.Context, c *rest.Call, e store.Experiment, r
 
 // previewedPolicy returns the policy of a request. Numbers that the request does not give are
 // the experiment's own.
-func previewedPolicy(req *v1.PreviewGCRequest, e store.Experiment, s store.ExperimentFiles) (keep.Policy, error) {
+func previewedPolicy(req *v1.PreviewGCRequest, e Experiment, s ExperimentFiles) (keep.Policy, error) {
 	policy := keep.Policy{SmallerIsBetter: e.SmallerIsBetter}
 	cfg, err := expconf.ParseConfigJSON(s.Config)
 	if err != nil {
@@ -324,7 +309,7 @@ func previewedPolicy(req *v1.PreviewGCRequest, e store.Experiment, s store.Exper
 	return policy, nil
 }
 
-func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
+func previewed(k Checkpoint) v1.PreviewGCCheckpoint {
 	p := v1.PreviewGCCheckpoint{TrialID: optional.Value(k.TrialID), StepsCompleted: k.Steps, State: k.State, UUID: k.UUID,
 		Resources: k.Resources, ReportTime: k.ReportedAt, ValidationMetrics: v1.Struct(`{}`)}
 	if len(k.Validation) > 0 {
@@ -334,12 +319,12 @@ func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
 	return p
 }
 
-func (a *API) listGCs(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.GetGCsResponse, error) {
-	list, err := a.db.GCs(ctx, e.ID)
+func (d Deps) listGCs(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (*v1.GetGCsResponse, error) {
+	list, err := GCs(ctx, d.DB, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	freed, err := a.db.RemovedTotal(ctx, e.ID)
+	freed, err := RemovedOf(ctx, d.DB, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +337,7 @@ func (a *API) listGCs(ctx context.Context, c *rest.Call, e store.Experiment, _ *
 }
 
 // wireRemovals lists the removals of a checkpoint's files.
-func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
+func wireRemovals(list []CheckpointRemoval) []v1.CheckpointRemoval {
 	var out []v1.CheckpointRemoval
 	for _, r := range list {
 		out = append(out, v1.CheckpointRemoval{TaskID: r.TaskID, Checkpoint: r.Checkpoint, Reason: r.Reason, Globs: r.Globs, Time: r.At,
@@ -362,7 +347,7 @@ func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 }
 
 // strays tells a sweep which folders belong to no checkpoint.
-func (a *API) strays(ctx context.Context, c *rest.Call, id string, req *v1.StraysRequest) (*v1.StraysResponse, error) {
+func (d Deps) strays(ctx context.Context, c *rest.Call, id string, req *v1.StraysRequest) (*v1.StraysResponse, error) {
 	if len(req.UUIDs) > v1.MaxStrays {
 		return nil, fault.New(fault.Invalid, "uuids: %d are over the limit of %d", len(req.UUIDs), v1.MaxStrays)
 	}
@@ -370,15 +355,15 @@ func (a *API) strays(ctx context.Context, c *rest.Call, id string, req *v1.Stray
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Strays(ctx, id, names)
+	list, err := Strays(ctx, d.DB, id, names)
 	return &v1.StraysResponse{UUIDs: append([]string{}, list...)}, err
 }
 
 // removalReport stores the report of a task that removes files.
-func (a *API) removalReport(ctx context.Context, c *rest.Call, id string, req *v1.FreedRequest) (*v1.None, error) {
-	f := store.RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
-	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {
-		return nil, fault.New(fault.Invalid, "files and bytes: expected numbers from 0 to %d", int64(store.MaxBytes))
+func (d Deps) removalReport(ctx context.Context, c *rest.Call, id string, req *v1.FreedRequest) (*v1.None, error) {
+	f := RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
+	if req.Files < 0 || req.Bytes < 0 || req.Files > MaxBytes || req.Bytes > MaxBytes {
+		return nil, fault.New(fault.Invalid, "files and bytes: expected numbers from 0 to %d", int64(MaxBytes))
 	}
 	if req.Left != nil {
 		f.Left = req.Left.Resources
@@ -393,5 +378,5 @@ func (a *API) removalReport(ctx context.Context, c *rest.Call, id string, req *v
 		}
 		f.UUID = parsed.String()
 	}
-	return &v1.None{}, a.db.RecordRemoval(ctx, id, f)
+	return &v1.None{}, RecordRemoval(ctx, d.DB, id, f)
 }

@@ -1,4 +1,4 @@
-package store
+package checkpoints
 
 import (
 	"context"
@@ -9,18 +9,18 @@ import (
 )
 
 // Remaining reads what a garbage collection has not removed yet.
-func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) {
-	events, err := database.Scalar[bool](ctx, db.DB, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
+func Remaining(ctx context.Context, db *database.DB, id string) (task.Remaining, error) {
+	events, err := database.Scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
 	if err != nil {
 		return task.Remaining{}, err
 	}
-	list, err := database.Rows[task.Remainder](ctx, db.DB, `
+	list, err := database.Rows[task.Remainder](ctx, db, `
 		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
 		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, id)
 	if err != nil {
 		return task.Remaining{}, err
 	}
-	sweep, err := db.sweepLeft(ctx, id)
+	sweep, err := sweepLeft(ctx, db, id)
 	return task.Remaining{Checkpoints: list, Events: events, Sweep: sweep}, err
 }
 
@@ -37,22 +37,22 @@ type RemovalReport struct {
 
 // RecordRemoval stores a report, with the remaining files of the checkpoint. A repeated
 // report changes nothing.
-func (db *DB) RecordRemoval(ctx context.Context, task string, f RemovalReport) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func RecordRemoval(ctx context.Context, db *database.DB, task string, f RemovalReport) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		var n int64
 		var err error
 		if f.UUID == "" {
-			n, err = tx.Exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+clamped+`events_files::numeric + $2`+bigint+`,
-				events_bytes = `+clamped+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND (events OR reason = 'sweep') AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
+			n, err = tx.Exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+database.Clamped("events_files::numeric + $2")+`,
+				events_bytes = `+database.Clamped("events_bytes::numeric + $3")+`, events_error = $4 WHERE task_id = $1 AND (events OR reason = 'sweep') AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
 		} else {
-			n, err = tx.Exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+clamped+`files::numeric + $3`+bigint+`,
-				bytes = `+clamped+`bytes::numeric + $4`+bigint+`, error = $5
+			n, err = tx.Exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+database.Clamped("files::numeric + $3")+`,
+				bytes = `+database.Clamped("bytes::numeric + $4")+`, error = $5
 				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
 		}
 		if err != nil || n == 0 || f.Left == nil || f.UUID == "" {
 			return database.BadData(err)
 		}
-		return tx.setCheckpointFiles(ctx, []CheckpointFiles{{UUID: f.UUID, Resources: f.Left}})
+		return setFiles(ctx, tx, []Files{{UUID: f.UUID, Resources: f.Left}})
 	})
 }
 
@@ -69,26 +69,26 @@ type CheckpointRemoval struct {
 	Ended      bool       `db:"ended"`
 }
 
-// CheckpointRemovals lists what was removed of a checkpoint, or is being removed, oldest first.
-func (db *DB) CheckpointRemovals(ctx context.Context, checkpoint string) ([]CheckpointRemoval, error) {
-	return database.Rows[CheckpointRemoval](ctx, db.DB, `
+// RemovalsOf lists what was removed of a checkpoint, or is being removed, oldest first.
+func RemovalsOf(ctx context.Context, db *database.DB, checkpoint string) ([]CheckpointRemoval, error) {
+	return database.Rows[CheckpointRemoval](ctx, db, `
 		SELECT r.task_id, r.checkpoint::text, c.reason, r.globs, r.at, r.files, r.bytes, r.error, k.ended_at IS NOT NULL AS ended
 		FROM removals r JOIN collections c ON c.task_id = r.task_id JOIN tasks k ON k.id = r.task_id
 		WHERE r.checkpoint = $1 ORDER BY k.created_at, r.task_id`, checkpoint)
 }
 
-// RemovedTotal is the total of an experiment's removed files, TensorBoard's among them.
+// RemovedOf is the total of an experiment's removed files, TensorBoard's among them.
 type RemovedTotal struct {
 	Checkpoints int   `db:"checkpoints"` // with removed files
 	Files       int64 `db:"files"`
 	Bytes       int64 `db:"bytes"`
 }
 
-// RemovedTotal adds up the removals of an experiment.
-func (db *DB) RemovedTotal(ctx context.Context, experiment int) (RemovedTotal, error) {
-	return database.Row[RemovedTotal](ctx, db.DB, "experiment", `
-		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, `+sumOf+`r.files + c.events_files`+summed+` AS files,
-			`+sumOf+`r.bytes + c.events_bytes`+summed+` AS bytes
+// RemovedOf adds up the removals of an experiment.
+func RemovedOf(ctx context.Context, db *database.DB, experiment int) (RemovedTotal, error) {
+	return database.Row[RemovedTotal](ctx, db, "experiment", `
+		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, `+database.SumOf("r.files + c.events_files")+` AS files,
+			`+database.SumOf("r.bytes + c.events_bytes")+` AS bytes
 		FROM collections c CROSS JOIN LATERAL (SELECT count(DISTINCT x.checkpoint) FILTER (WHERE x.files > 0) AS checkpoints,
 			coalesce(sum(x.files), 0) AS files, coalesce(sum(x.bytes), 0) AS bytes FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE c.experiment_id = $1`, experiment)

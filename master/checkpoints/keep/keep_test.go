@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/checkpoints/keep"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

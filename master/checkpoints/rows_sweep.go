@@ -1,4 +1,4 @@
-package store
+package checkpoints
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const BySweep = "sweep"
 // removes has that age at least.
 const SweepAfter = 48 * time.Hour
 
-// Unswept is an experiment that has ended and was not swept since.
+// UnsweptExperiments is an experiment that has ended and was not swept since.
 type Unswept struct {
 	ID       int             `db:"id"`
 	State    string          `db:"state"`
@@ -35,11 +35,11 @@ type Unswept struct {
 	Unclean  bool            `db:"unclean"` // an attempt that started did not complete
 }
 
-// Unswept lists experiments to decide about. Owners take turns. Of experiments whose
+// UnsweptExperiments lists experiments to decide about. Owners take turns. Of experiments whose
 // checkpoints are in a folder that others use too, it lists those of whose time no attempt
 // and no unmanaged trial is left, so that nobody can report a file of that time.
-func (db *DB) Unswept(ctx context.Context, limit int) ([]Unswept, error) {
-	return database.Rows[Unswept](ctx, db.DB, `
+func UnsweptExperiments(ctx context.Context, db *database.DB, limit int) ([]Unswept, error) {
+	return database.Rows[Unswept](ctx, db, `
 		WITH others AS (SELECT coalesce(least(
 				(SELECT min(coalesce(a.assigned_at, a.queued_at)) FROM allocations a JOIN tasks k ON k.id = a.task_id
 					WHERE a.state NOT IN ('PENDING', 'TERMINATED') AND k.type <> 'CHECKPOINT_GC'),
@@ -47,7 +47,7 @@ func (db *DB) Unswept(ctx context.Context, limit int) ([]Unswept, error) {
 			), 'infinity') AS since),
 		due AS (SELECT id, ended_at, row_number() OVER (PARTITION BY owner_id ORDER BY ended_at, id) AS turn FROM experiments e
 			WHERE ended_at IS NOT NULL AND NOT unmanaged AND (swept_at IS NULL OR swept_at < ended_at) AND ended_at <= now() - $2::interval
-				AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND desired <> 'deleted' AND NOT `+experimentLives+` AND NOT `+GCRunning+`
+				AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND desired <> 'deleted' AND NOT `+ExperimentLives+` AND NOT `+GCRunning+`
 				AND (ended_at + $2::interval / 2 < (SELECT since FROM others) OR storage_type IN ('s3', 'gcs'))
 			ORDER BY turn, ended_at, id LIMIT $1)
 		SELECT e.id, e.state, e.pool, e.priority, e.config, r.since, e.ended_at + $2::interval / 2 AS until, coalesce(r.unclean, false) AS unclean
@@ -58,14 +58,14 @@ func (db *DB) Unswept(ctx context.Context, limit int) ([]Unswept, error) {
 }
 
 // RecentSweeps counts the sweeps that have not ended, and those that began in the last hour.
-func (db *DB) RecentSweeps(ctx context.Context) (int, error) {
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM collections c JOIN tasks k ON k.id = c.task_id
+func RecentSweeps(ctx context.Context, db *database.DB) (int, error) {
+	return database.Scalar[int](ctx, db, `SELECT count(*) FROM collections c JOIN tasks k ON k.id = c.task_id
 		WHERE c.reason = 'sweep' AND (k.ended_at IS NULL AND k.desired <> 'kill' OR k.created_at > now() - interval '1 hour')`)
 }
 
 // EndOldSweeps kills sweeps that have not ended after a day, so that a sweep that waits for a
 // node, or whose storage does not answer, delays neither others nor the deletion of its experiment.
-func (db *DB) EndOldSweeps(ctx context.Context) error {
+func EndOldSweeps(ctx context.Context, db *database.DB) error {
 	_, err := db.Exec(ctx, `UPDATE tasks k SET desired = 'kill', kill_reason = 'the sweep took longer than a day' FROM collections c
 		WHERE c.task_id = k.id AND c.reason = 'sweep' AND k.ended_at IS NULL AND k.desired <> 'kill' AND k.created_at < now() - interval '1 day'`)
 	return err
@@ -73,8 +73,8 @@ func (db *DB) EndOldSweeps(ctx context.Context) error {
 
 // Strays returns those of these folders of a storage that a sweep may remove: no row of the
 // cluster names them. It fails if a trial of the sweep's experiment may run again.
-func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string, error) {
-	lives, err := database.Scalars[bool](ctx, db.DB, `SELECT `+experimentLives+` OR EXISTS (SELECT FROM tasks k JOIN allocations a ON a.task_id = k.id
+func Strays(ctx context.Context, db *database.DB, sweep string, ids []string) ([]string, error) {
+	lives, err := database.Scalars[bool](ctx, db, `SELECT `+ExperimentLives+` OR EXISTS (SELECT FROM tasks k JOIN allocations a ON a.task_id = k.id
 				WHERE k.experiment_id = e.id AND k.type = 'TRIAL' AND a.state <> 'TERMINATED')
 		FROM collections c JOIN experiments e ON e.id = c.experiment_id WHERE c.task_id = $1 AND c.reason = 'sweep'`, sweep)
 	switch {
@@ -85,7 +85,7 @@ func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string,
 	case lives[0]:
 		return nil, fault.New(fault.Conflict, "the experiment goes on; it is swept after its next end")
 	}
-	return database.Scalars[string](ctx, db.DB, `
+	return database.Scalars[string](ctx, db, `
 		SELECT DISTINCT u.id::text AS id FROM unnest($1::uuid[]) AS u (id) WHERE u.id NOT IN (
 			SELECT uuid FROM checkpoints WHERE uuid = ANY($1::uuid[])
 			UNION ALL SELECT warm_start FROM trials WHERE warm_start = ANY($1::uuid[])
@@ -94,8 +94,8 @@ func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string,
 }
 
 // sweepLeft returns what a sweep that is not done may remove; nil for other garbage collections.
-func (db *DB) sweepLeft(ctx context.Context, id string) (*task.Sweep, error) {
-	list, err := database.Rows[task.Sweep](ctx, db.DB, `SELECT sweep_since AS since, sweep_until AS until FROM collections WHERE task_id = $1 AND reason = 'sweep' AND events_at IS NULL`, id)
+func sweepLeft(ctx context.Context, db *database.DB, id string) (*task.Sweep, error) {
+	list, err := database.Rows[task.Sweep](ctx, db, `SELECT sweep_since AS since, sweep_until AS until FROM collections WHERE task_id = $1 AND reason = 'sweep' AND events_at IS NULL`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (db *DB) sweepLeft(ctx context.Context, id string) (*task.Sweep, error) {
 }
 
 // recordSweep stores that the leader has decided about a sweep of an experiment.
-func (db *DB) recordSweep(ctx context.Context, c NewGC) error {
+func recordSweep(ctx context.Context, db *database.DB, c NewGC) error {
 	if c.Sweep != nil && !c.Sweep.Since.Before(c.Sweep.Until) {
 		return fmt.Errorf("experiment %d: a sweep of files from %s to %s", c.ExperimentID, c.Sweep.Since, c.Sweep.Until)
 	}

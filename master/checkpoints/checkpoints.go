@@ -1,4 +1,4 @@
-package api
+package checkpoints
 
 import (
 	"context"
@@ -8,29 +8,22 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func (a *API) registerCheckpoints() {
-	rest.Serve(a.router, v1.ReportCheckpoint, a.reportCheckpoint)
-	rest.Serve(a.router, v1.ChangeCheckpoints, a.patchCheckpoints)
-	rest.ServeOn(a.router, v1.GetCheckpoint, a.onCheckpoint(), a.checkpoint)
-	rest.ServeOn(a.router, v1.SetCheckpointMetadata, a.onCheckpoint(), a.setCheckpointMetadata)
-	rest.RawOn(a.router, v1.DownloadCheckpoint, a.onCheckpoint(), a.downloadCheckpoint)
-}
-
-// reportCheckpoint stores a checkpoint of the caller's own task. A repeated
+// report stores a checkpoint of the caller's own task. A repeated
 // report succeeds, because clients repeat requests that got no answer.
-func (a *API) reportCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoint) (*v1.None, error) {
-	n := store.NewCheckpoint{UUID: k.UUID, TaskID: c.Who().TaskID, AllocationID: c.Who().AllocationID, RunID: c.Who().RunID,
+func (d Deps) report(ctx context.Context, c *rest.Call, k *v1.Checkpoint) (*v1.None, error) {
+	n := New{UUID: k.UUID, TaskID: c.Who().TaskID, AllocationID: c.Who().AllocationID, RunID: c.Who().RunID,
 		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
 	switch {
 	case !c.Who().IsTask():
-		if err := a.unmanagedCheckpoint(ctx, c, k, &n); err != nil {
+		var err error
+		if n.TaskID, n.RunID, err = d.Outside(ctx, c, k); err != nil {
 			return nil, err
 		}
+		n.AllocationID = ""
 	case k.TaskID != "" && !trial.OfTask(k.TaskID, c.Who().TaskID):
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.Who().AllocationID, k.TaskID)
 	case k.AllocationID != "" && k.AllocationID != c.Who().AllocationID:
@@ -49,7 +42,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoi
 	if len(n.Metadata) == 0 {
 		n.Metadata = json.RawMessage("{}")
 	}
-	return &v1.None{}, a.db.AddCheckpoint(ctx, n)
+	return &v1.None{}, Add(ctx, d.DB, n)
 }
 
 // stepsOf reads the number of completed steps, which the harness writes into a
@@ -71,9 +64,9 @@ func stepsOf(metadata v1.Struct) (int, error) {
 	return int(n), nil
 }
 
-// patchCheckpoints stores which files of checkpoints are left after garbage collection,
+// change stores which files of checkpoints are left after garbage collection,
 // or after somebody else removed files.
-func (a *API) patchCheckpoints(ctx context.Context, c *rest.Call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
+func (d Deps) change(ctx context.Context, c *rest.Call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
 	ids := make([]string, len(req.Checkpoints))
 	for i, p := range req.Checkpoints {
 		ids[i] = p.UUID
@@ -82,48 +75,53 @@ func (a *API) patchCheckpoints(ctx context.Context, c *rest.Call, req *v1.PatchC
 	if err != nil {
 		return nil, err
 	}
-	owners, err := a.db.CheckpointOwners(ctx, names)
+	owners, err := Owners(ctx, d.DB, names)
 	if err != nil {
 		return nil, err
 	}
-	var list []store.CheckpointFiles
+	var list []Files
 	var changed []string
 	for i, p := range req.Checkpoints {
 		k, ok := owners[names[i]]
 		if !ok {
 			return nil, fault.New(fault.NotFound, "checkpoint %s not found", names[i])
 		}
-		if err := c.May(auth.Report, ofCheckpointOwner(k)); err != nil {
+		if err := c.May(auth.Report, k.Object()); err != nil {
 			return nil, err
 		}
 		if p.Resources != nil {
-			list, changed = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources}), append(changed, k.UUID)
+			list, changed = append(list, Files{UUID: k.UUID, Resources: p.Resources.Resources}), append(changed, k.UUID)
 		}
 	}
-	if err := a.checkUnregistered(ctx, changed); err != nil {
+	if err := d.checkUnregistered(ctx, changed); err != nil {
 		return nil, err
 	}
-	return &v1.None{}, a.db.SetCheckpointFiles(ctx, list)
+	return &v1.None{}, SetFiles(ctx, d.DB, list)
 }
 
-// shownCheckpoint is a checkpoint as the caller may see it.
-func (a *API) shownCheckpoint(k store.Checkpoint, who auth.Who) v1.Checkpoint {
+// Shown is a checkpoint as the caller may see it.
+func (d Deps) Shown(k Checkpoint, who auth.Who) v1.Checkpoint {
 	if len(k.Config) == 0 {
-		return wireCheckpoint(k, nil)
+		return wire(k, nil)
 	}
-	return wireCheckpoint(k, a.shown.config(k.Config, ownerOrAdmin(who, k.OwnerID)))
+	return wire(k, d.config(k.Config, who, k.OwnerID))
 }
 
-func (a *API) checkpoint(ctx context.Context, c *rest.Call, k store.Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
-	w := a.shownCheckpoint(k, c.Who())
-	removals, err := a.db.CheckpointRemovals(ctx, k.UUID)
+// config is the configuration of an owner's experiment as the caller may see it.
+func (d Deps) config(stored []byte, who auth.Who, owner int) v1.Struct {
+	return d.Config(stored, auth.Owns(who, auth.Object{OwnerID: owner}))
+}
+
+func (d Deps) get(ctx context.Context, c *rest.Call, k Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
+	w := d.Shown(k, c.Who())
+	removals, err := RemovalsOf(ctx, d.DB, k.UUID)
 	w.Removals = wireRemovals(removals)
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
 }
 
-// setCheckpointMetadata replaces the metadata of a checkpoint, except its steps, which
+// setMetadata replaces the metadata of a checkpoint, except its steps, which
 // the platform needs.
-func (a *API) setCheckpointMetadata(ctx context.Context, c *rest.Call, k store.Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
+func (d Deps) setMetadata(ctx context.Context, c *rest.Call, k Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
 	if req.Checkpoint == nil {
 		return nil, fault.New(fault.Invalid, "checkpoint: the new metadata is missing")
 	}
@@ -139,9 +137,9 @@ func (a *API) setCheckpointMetadata(ctx context.Context, c *rest.Call, k store.C
 		metadata["steps_completed"] = steps
 	}
 	k.Metadata = json.RawMessage(v1.StructOf(metadata))
-	if err := a.db.SetCheckpointMetadata(ctx, k.UUID, k.Metadata); err != nil {
+	if err := SetMetadata(ctx, d.DB, k.UUID, k.Metadata); err != nil {
 		return nil, err
 	}
-	w := a.shownCheckpoint(k, c.Who())
+	w := d.Shown(k, c.Who())
 	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, nil
 }

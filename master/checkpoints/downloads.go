@@ -1,4 +1,4 @@
-package api
+package checkpoints
 
 import (
 	"context"
@@ -13,20 +13,21 @@ import (
 // no time limit, and continues while the client reads.
 const (
 	maxDownloads        = 128
-	maxDownloadsPerUser = 16
+	MaxDownloadsPerUser = 16
 	maxWaitingDownloads = 16 // of one user, beyond those that run
 	downloadsWait       = 10 * time.Second
 )
 
-// downloads limits the checkpoints that are read at the same time.
-type downloads struct {
+// Downloads limit the checkpoints that are read at the same time.
+type Downloads struct {
 	shares *rest.Shares
 	packs  *rest.Shares // turns at compression
-	wait   time.Duration
+	Wait   time.Duration
 }
 
-func newDownloads() *downloads {
-	return &downloads{shares: rest.NewShares(maxDownloads, maxDownloadsPerUser), packs: newCompressing(), wait: downloadsWait}
+// NewDownloads returns the limits of a master.
+func NewDownloads() *Downloads {
+	return &Downloads{shares: rest.NewShares(maxDownloads, MaxDownloadsPerUser), packs: newCompressing(), Wait: downloadsWait}
 }
 
 // A download is a download in progress.
@@ -39,21 +40,21 @@ type download struct {
 }
 
 // beginDownload waits for the caller's turn.
-func (a *API) beginDownload(c *rest.Call) (*download, error) {
+func (d Deps) beginDownload(c *rest.Call) (*download, error) {
 	// Not the request's own context, which ends when the handler returns.
 	following, followed := c.Follow()
 	ctx, cancel := context.WithCancel(following)
 	c.CancelOnDisconnect(ctx, cancel)
-	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)
+	waiting, stop := context.WithTimeout(ctx, d.Downloads.Wait)
 	defer stop()
 	owner := c.Owner()
 	c.EndReading()
 	var turn *rest.Share
 	var err error
-	if a.downloads.shares.Full(owner, maxWaitingDownloads) { // each has loaded its checkpoint
+	if d.Downloads.shares.Full(owner, maxWaitingDownloads) { // each has loaded its checkpoint
 		err = context.DeadlineExceeded
 	} else {
-		turn, err = a.downloads.shares.Take(waiting, owner, 1)
+		turn, err = d.Downloads.shares.Take(waiting, owner, 1)
 	}
 	if err != nil {
 		why := rest.Refused(ctx)
@@ -62,14 +63,14 @@ func (a *API) beginDownload(c *rest.Call) (*download, error) {
 		if why != nil {
 			return nil, why
 		}
-		return nil, fault.Wrap(fault.TooMany, err, "the master sends at most %d checkpoints at the same time to one user, and %d in total; try again when a download has ended", maxDownloadsPerUser, maxDownloads)
+		return nil, fault.Wrap(fault.TooMany, err, "the master sends at most %d checkpoints at the same time to one user, and %d in total; try again when a download has ended", MaxDownloadsPerUser, maxDownloads)
 	}
 	return &download{ctx: ctx, cancel: cancel, end: func() {
 		cancel()
 		followed()
 		turn.Release()
 	}, compressTurn: func(ctx context.Context) (func(), error) {
-		part, err := a.downloads.packs.Take(ctx, owner, 1)
+		part, err := d.Downloads.packs.Take(ctx, owner, 1)
 		if err != nil {
 			return nil, err
 		}

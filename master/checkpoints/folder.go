@@ -1,4 +1,4 @@
-package api
+package checkpoints
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // storageFolder has the fields of a storage that locate its folder.
@@ -58,7 +57,7 @@ type folderSource struct{ *os.Root }
 // openFolder opens the folder of a checkpoint; links cannot lead out of it. The storage is
 // named by a user or by a task, so the master reads only below the folders that its operators
 // have listed.
-func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, error) {
+func (d Deps) openFolder(storage json.RawMessage, k Checkpoint) (source, error) {
 	var place storageFolder
 	if err := json.Unmarshal(storage, &place); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpoin
 		return nil, err
 	}
 	at := path.Join(base, sub)
-	top, within, ok := a.checkpointRoot(at)
+	top, within, ok := d.checkpointRoot(at)
 	if !ok {
 		return nil, fault.New(fault.Forbidden, "checkpoint %s is in %s, which is not below a folder of checkpoint_roots in the master's configuration; "+
 			"ask the operators to add the folder, or download the checkpoint on a machine that mounts it", k.UUID, at)
@@ -98,9 +97,9 @@ func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpoin
 }
 
 // checkpointRoot finds the configured folder that contains a folder, and the path from there.
-func (a *API) checkpointRoot(folder string) (top, within string, ok bool) {
+func (d Deps) checkpointRoot(folder string) (top, within string, ok bool) {
 	folder = path.Clean(folder)
-	for _, root := range a.cfg.CheckpointRoots {
+	for _, root := range d.Roots {
 		root = path.Clean(root)
 		if folder == root {
 			return root, ".", true
@@ -117,7 +116,7 @@ func validUUID(s string) bool {
 	return err == nil && u.String() == s
 }
 
-func (f folderSource) files(_ context.Context, k store.Checkpoint) ([]string, error) {
+func (f folderSource) files(_ context.Context, k Checkpoint) ([]string, error) {
 	names := slices.Sorted(maps.Keys(k.Resources))
 	for _, name := range names {
 		info, err := f.Stat(strings.TrimSuffix(name, "/"))

@@ -1,4 +1,4 @@
-package store
+package checkpoints
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -32,7 +32,7 @@ const (
 // AllFiles is the pattern that matches all files of a checkpoint; clients use it too.
 const AllFiles = "**/*"
 
-// ExperimentFiles is an experiment with its checkpoints, for a decision about which to
+// FilesOfExperiment is an experiment with its checkpoints, for a decision about which to
 // remove.
 type ExperimentFiles struct {
 	ID             int                `db:"id"`
@@ -66,12 +66,12 @@ type StoredCheckpoint struct {
 	StorageID    *int      `db:"storage_id"` // of the storage that its task reported; nil if it reported none
 }
 
-// experimentLives is true if a trial of experiment e may still run.
-const experimentLives = `(e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_COMPLETED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR')
+// ExperimentLives is true if a trial of experiment e may still run.
+const ExperimentLives = `(e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_COMPLETED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR')
 	OR e.continues > e.continued)`
 
-// beingRemoved is true if all files of checkpoint k are being removed.
-const beingRemoved = `EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
+// BeingRemoved is true if all files of checkpoint k are being removed.
+const BeingRemoved = `EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
 	WHERE r.checkpoint = k.uuid AND r.at IS NULL AND g.ended_at IS NULL AND '` + AllFiles + `' = ANY(r.globs))`
 
 // FilesState is the state of the removal of a deleted experiment's files.
@@ -101,46 +101,46 @@ const DeletedFiles = `LEFT JOIN LATERAL (
 // GCQueued is true if the decision about the files of experiment e is queued.
 const GCQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'gc' AND w.subject = e.id::text)`
 
-// ExperimentFiles reads an experiment with all its checkpoints that may have files, in one
+// FilesOfExperiment reads an experiment with all its checkpoints that may have files, in one
 // snapshot.
-func (db *DB) ExperimentFiles(ctx context.Context, experiment int) (ExperimentFiles, error) {
-	return db.experimentFiles(ctx, experiment, `k.state <> 'DELETED'`)
+func FilesOfExperiment(ctx context.Context, db *database.DB, experiment int) (ExperimentFiles, error) {
+	return filesOfExperiment(ctx, db, experiment, `k.state <> 'DELETED'`)
 }
 
-// CountStoredCheckpoints counts the checkpoints of an experiment that may have files.
-func (db *DB) CountStoredCheckpoints(ctx context.Context, experiment int) (int, error) {
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM checkpoints k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 AND k.state <> 'DELETED'`, experiment)
+// CountStored counts the checkpoints of an experiment that may have files.
+func CountStored(ctx context.Context, db *database.DB, experiment int) (int, error) {
+	return database.Scalar[int](ctx, db, `SELECT count(*) FROM checkpoints k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 AND k.state <> 'DELETED'`, experiment)
 }
 
-// ExperimentFilesWith is ExperimentFiles with only these checkpoints, and those from which
+// FilesOfExperimentWith is ExperimentFiles with only these checkpoints, and those from which
 // their trials would continue.
-func (db *DB) ExperimentFilesWith(ctx context.Context, experiment int, ids []string) (ExperimentFiles, error) {
-	return db.experimentFiles(ctx, experiment, `k.uuid = ANY(ARRAY(
+func FilesOfExperimentWith(ctx context.Context, db *database.DB, experiment int, ids []string) (ExperimentFiles, error) {
+	return filesOfExperiment(ctx, db, experiment, `k.uuid = ANY(ARRAY(
 		SELECT unnest($2::uuid[]) UNION SELECT n.uuid
 		FROM (SELECT DISTINCT trial_id FROM checkpoints WHERE uuid = ANY($2::uuid[])) o CROSS JOIN LATERAL (
-			SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND k.state = 'COMPLETED' AND NOT `+beingRemoved+`
+			SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
 			ORDER BY k.steps DESC, k.reported_at DESC, k.uuid DESC LIMIT 1) n))`, append([]string{}, ids...))
 }
 
-// experimentFiles reads an experiment with its checkpoints k that fulfil the condition
+// filesOfExperiment reads an experiment with its checkpoints k that fulfil the condition
 // `which`, whose arguments begin at $2.
-func (db *DB) experimentFiles(ctx context.Context, experiment int, which string, args ...any) (ExperimentFiles, error) {
+func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, which string, args ...any) (ExperimentFiles, error) {
 	var s ExperimentFiles
-	err := db.Snapshot(ctx, func(tx *DB) (err error) {
-		s, err = database.Row[ExperimentFiles](ctx, tx.DB, fmt.Sprintf("experiment %d", experiment), `
-			SELECT e.id, e.job_id::text, e.state, e.desired, `+experimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
+	err := db.Snapshot(ctx, func(tx *database.DB) (err error) {
+		s, err = database.Row[ExperimentFiles](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+			SELECT e.id, e.job_id::text, e.state, e.desired, `+ExperimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
 				e.gc_requests, e.delete_requests,
 				`+GCRunning+` AS busy,
 				EXISTS (SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id WHERE t.experiment_id = e.id AND a.submitted_at IS NOT NULL) AS started
 			FROM experiments e WHERE e.id = $1`, experiment)
 		if fault.Is(err, fault.NotFound) {
-			return NoExperiment(experiment)
+			return fault.New(fault.NotFound, "experiment %d not found", experiment)
 		}
 		if err != nil {
 			return err
 		}
-		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx.DB, `
-			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+beingRemoved+` AS being_removed,
+		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx, `
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+BeingRemoved+` AS being_removed,
 				`+database.FloatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
@@ -149,17 +149,17 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 		if err != nil {
 			return err
 		}
-		if s.Backends, err = tx.backendsOf(ctx, s.Checkpoints); err != nil {
+		if s.Backends, err = storagesOf(ctx, tx, s.Checkpoints); err != nil {
 			return err
 		}
 		ids := make([]string, len(s.Checkpoints))
 		for i, k := range s.Checkpoints {
 			ids[i] = k.UUID
 		}
-		if s.Registered, err = models.Registered(ctx, tx.DB, ids); err != nil {
+		if s.Registered, err = models.Registered(ctx, tx, ids); err != nil {
 			return err
 		}
-		if s.Used, err = tx.usedElsewhere(ctx, ids); err != nil {
+		if s.Used, err = usedElsewhere(ctx, tx, ids); err != nil {
 			return err
 		}
 		maps.Copy(s.Used, s.Registered)
@@ -168,8 +168,8 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 	return s, err
 }
 
-// backendsOf reads the configurations of the storages of checkpoints.
-func (db *DB) backendsOf(ctx context.Context, list []StoredCheckpoint) (map[int][]byte, error) {
+// storagesOf reads the configurations of the storages of checkpoints.
+func storagesOf(ctx context.Context, db *database.DB, list []StoredCheckpoint) (map[int][]byte, error) {
 	of := map[int][]byte{}
 	for _, k := range list {
 		if k.StorageID != nil {
@@ -179,7 +179,7 @@ func (db *DB) backendsOf(ctx context.Context, list []StoredCheckpoint) (map[int]
 	found, err := database.Rows[struct {
 		ID     int    `db:"id"`
 		Config []byte `db:"config"`
-	}](ctx, db.DB, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
+	}](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
 	for _, b := range found {
 		of[b.ID] = b.Config
 	}
@@ -216,17 +216,17 @@ func (s ExperimentFiles) Elsewhere(storage expconf.CheckpointStorage) map[string
 // usedElsewhere returns which of these checkpoints another experiment or task that has not
 // ended starts from. It omits the experiment's own trials; keep.Decide computes the
 // checkpoints that these need.
-func (db *DB) usedElsewhere(ctx context.Context, ids []string) (map[string]string, error) {
+func usedElsewhere(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
 	type use struct {
 		UUID string `db:"uuid"`
 		Why  string `db:"why"`
 	}
-	list, err := database.Rows[use](ctx, db.DB, `
+	list, err := database.Rows[use](ctx, db, `
 		SELECT t.warm_start::text AS uuid, format('trial %s of experiment %s, which is not over, starts from it', t.id, t.experiment_id) AS why
 		FROM trials t WHERE t.ended_at IS NULL AND t.warm_start = ANY($1::uuid[])
 		UNION ALL
 		SELECT k.uuid::text, format('experiment %s, which is not over, starts from it', e.id)
-		FROM experiments e JOIN checkpoints k ON k.uuid = e.warm_start WHERE `+experimentLives+` AND k.uuid = ANY($1::uuid[])
+		FROM experiments e JOIN checkpoints k ON k.uuid = e.warm_start WHERE `+ExperimentLives+` AND k.uuid = ANY($1::uuid[])
 		ORDER BY uuid, why DESC`, ids)
 	used := make(map[string]string, len(list))
 	for _, u := range list {
@@ -236,15 +236,15 @@ func (db *DB) usedElsewhere(ctx context.Context, ids []string) (map[string]strin
 }
 
 // ExperimentsInUse returns, of these experiments, those with a checkpoint from which another experiment that is not over starts, with that in words.
-func (db *DB) ExperimentsInUse(ctx context.Context, ids []int) (map[int]string, error) {
+func ExperimentsInUse(ctx context.Context, db *database.DB, ids []int) (map[int]string, error) {
 	type use struct {
 		ID  int    `db:"experiment_id"`
 		Why string `db:"why"`
 	}
-	list, err := database.Rows[use](ctx, db.DB, `
+	list, err := database.Rows[use](ctx, db, `
 		WITH live AS (
 			SELECT t.warm_start, t.experiment_id FROM trials t WHERE t.ended_at IS NULL AND t.warm_start IS NOT NULL
-			UNION SELECT e.warm_start, e.id FROM experiments e WHERE e.warm_start IS NOT NULL AND `+experimentLives+`)
+			UNION SELECT e.warm_start, e.id FROM experiments e WHERE e.warm_start IS NOT NULL AND `+ExperimentLives+`)
 		SELECT s.experiment_id, min(format('experiment %s, which is not over, starts from its checkpoint %s', l.experiment_id, k.uuid)) AS why
 		FROM live l JOIN checkpoints k ON k.uuid = l.warm_start JOIN trials s ON s.id = k.trial_id
 		WHERE s.experiment_id = ANY($1) AND s.experiment_id <> l.experiment_id GROUP BY s.experiment_id`, append([]int{}, ids...))
@@ -287,8 +287,8 @@ type Removal struct {
 // GCTaskID names a new garbage collection of an experiment, as its other tasks are named.
 func GCTaskID(experiment int) string { return fmt.Sprintf("%d.%s", experiment, uuid.New()) }
 
-// A CheckpointOwner is the owner of a checkpoint.
-type CheckpointOwner struct {
+// A Owner is the owner of a checkpoint.
+type Owner struct {
 	UUID         string `db:"uuid"`
 	TaskID       string `db:"task_id"`
 	ExperimentID *int   `db:"experiment_id"`
@@ -301,15 +301,15 @@ const ownersOfCheckpoints = `
 	SELECT k.uuid::text, k.task_id, t.experiment_id, task.owner_id, task.workspace_id, ` + sharedIn + ` AS shared
 	FROM checkpoints k JOIN tasks task ON task.id = k.task_id LEFT JOIN trials t ON t.id = k.trial_id `
 
-// CheckpointOwner returns the owner of a checkpoint that CheckpointByUUID finds, without its files and metadata, which may be large.
-func (db *DB) CheckpointOwner(ctx context.Context, uuid string) (CheckpointOwner, error) {
-	return database.Row[CheckpointOwner](ctx, db.DB, "checkpoint "+uuid, ownersOfCheckpoints+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
+// OwnerOf returns the owner of a checkpoint that CheckpointByUUID finds, without its files and metadata, which may be large.
+func OwnerOf(ctx context.Context, db *database.DB, uuid string) (Owner, error) {
+	return database.Row[Owner](ctx, db, "checkpoint "+uuid, ownersOfCheckpoints+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
 }
 
-// CheckpointOwners returns the owners of checkpoints; the result omits ids that do not exist.
-func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]CheckpointOwner, error) {
-	list, err := database.Rows[CheckpointOwner](ctx, db.DB, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
-	found := make(map[string]CheckpointOwner, len(list))
+// Owners returns the owners of checkpoints; the result omits ids that do not exist.
+func Owners(ctx context.Context, db *database.DB, ids []string) (map[string]Owner, error) {
+	list, err := database.Rows[Owner](ctx, db, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
+	found := make(map[string]Owner, len(list))
 	for _, k := range list {
 		found[k.UUID] = k
 	}
@@ -326,14 +326,14 @@ const recheckAfter = 10 * time.Minute
 // CreateGC inserts a garbage collection. It leaves out checkpoints that another experiment
 // has begun to need. It fails with database.ErrStale if the experiment has changed since the
 // decision. made is false if nothing was left to insert.
-func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
+func CreateGC(ctx context.Context, db *database.DB, c NewGC) (made bool, err error) {
 	saw, err := database.Row[struct {
 		State   string `db:"state"`
 		Asked   int    `db:"gc_requests"`
 		Deletes int    `db:"delete_requests"`
 		Live    bool   `db:"live"`
-	}](ctx, db.DB, fmt.Sprintf("experiment %d", c.ExperimentID), `
-		SELECT state, gc_requests, delete_requests, `+experimentLives+` AS live FROM experiments e WHERE id = $1 FOR UPDATE`, c.ExperimentID)
+	}](ctx, db, fmt.Sprintf("experiment %d", c.ExperimentID), `
+		SELECT state, gc_requests, delete_requests, `+ExperimentLives+` AS live FROM experiments e WHERE id = $1 FOR UPDATE`, c.ExperimentID)
 	switch {
 	case err != nil:
 		return false, err
@@ -341,7 +341,7 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 		c.Reason == BySweep && saw.State != c.Saw:
 		return false, database.ErrStale
 	}
-	if c.Removals, err = db.lockUnused(ctx, c); err != nil {
+	if c.Removals, err = lockUnused(ctx, db, c); err != nil {
 		return false, err
 	}
 	if c.Reason == ByPolicy {
@@ -353,7 +353,7 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 		}
 	}
 	if c.Reason == BySweep {
-		if err := db.recordSweep(ctx, c); err != nil {
+		if err := recordSweep(ctx, db, c); err != nil {
 			return false, err
 		}
 	}
@@ -361,16 +361,16 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 		return false, nil
 	}
 	if c.Reason == ByRequest {
-		if err := db.checkLiveRemovals(ctx, c.ExperimentID); err != nil {
+		if err := checkLiveRemovals(ctx, db, c.ExperimentID); err != nil {
 			return false, err
 		}
 	}
-	return true, db.insertGC(ctx, c)
+	return true, insertGC(ctx, db, c)
 }
 
 // lockUnused locks the checkpoints, so that no experiment can begin to use one, and leaves
 // out those that are in use.
-func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
+func lockUnused(ctx context.Context, db *database.DB, c NewGC) ([]Removal, error) {
 	ids := make([]string, len(c.Removals))
 	for i, r := range c.Removals {
 		ids[i] = r.UUID
@@ -378,11 +378,11 @@ func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
 	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
 		return nil, err
 	}
-	used, err := db.usedElsewhere(ctx, ids)
+	used, err := usedElsewhere(ctx, db, ids)
 	if err != nil {
 		return nil, err
 	}
-	registered, err := models.Registered(ctx, db.DB, ids)
+	registered, err := models.Registered(ctx, db, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -400,16 +400,16 @@ func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
 	return list, nil
 }
 
-// lockCheckpoint locks a checkpoint until the transaction has stored who starts from it, so
+// Lock locks a checkpoint until the transaction has stored who starts from it, so
 // that it is not removed meanwhile. It rejects a checkpoint whose removal has begun.
-func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
+func Lock(ctx context.Context, db *database.DB, id *string) error {
 	if id == nil {
 		return nil
 	}
 	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
 		return database.BadData(err)
 	}
-	leaves, err := database.Scalar[bool](ctx, db.DB, `SELECT k.state = 'DELETED' OR `+beingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
+	leaves, err := database.Scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+BeingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
 	switch {
 	case err != nil:
 		return err
@@ -419,7 +419,21 @@ func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
 	return nil
 }
 
-func (db *DB) insertGC(ctx context.Context, c NewGC) error {
+// maxLiveRemovals is the number of tasks that remove files, of the experiments of a user, that have not ended when
+// somebody asks for another one. What policies and deletions remove is limited by the experiments.
+const maxLiveRemovals = 5000
+
+// checkLiveRemovals fails if too many tasks remove files of experiments with the same owner.
+func checkLiveRemovals(ctx context.Context, tx *database.DB, experiment int) error {
+	n, err := database.Scalar[int](ctx, tx, `SELECT count(*) FROM tasks WHERE ended_at IS NULL AND type = 'CHECKPOINT_GC'
+		AND owner_id = (SELECT owner_id FROM experiments WHERE id = $1)`, experiment)
+	if err == nil && n >= maxLiveRemovals {
+		err = fault.New(fault.TooMany, "%d tasks that remove files of the experiments of this user have not ended, and the limit is %d; try again when some have", n, maxLiveRemovals)
+	}
+	return err
+}
+
+func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
 	_, err := db.Exec(ctx, `
 		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status, session_epoch)
 		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
@@ -456,6 +470,11 @@ func (db *DB) insertGC(ctx context.Context, c NewGC) error {
 	return err
 }
 
+// endOf is how a task ended; "" if it has not.
+func endOf(ctx context.Context, db *database.DB, task string) (string, error) {
+	return database.Scalar[string](ctx, db, `SELECT CASE WHEN ended_at IS NULL THEN '' ELSE coalesce(nullif(exit_status, ''), 'unknown') END FROM tasks WHERE id = $1`, task)
+}
+
 // A GC is a garbage collection as users see it.
 type GC struct {
 	TaskID      string     `db:"task_id"`
@@ -471,10 +490,10 @@ type GC struct {
 }
 
 // GCs lists the garbage collections of an experiment, the newest first.
-func (db *DB) GCs(ctx context.Context, experiment int) ([]GC, error) {
-	return database.Rows[GC](ctx, db.DB, `
+func GCs(ctx context.Context, db *database.DB, experiment int) ([]GC, error) {
+	return database.Rows[GC](ctx, db, `
 		SELECT c.task_id, c.reason, k.created_at, k.ended_at, k.exit_status, r.checkpoints, r.done,
-			`+clamped+`r.files + c.events_files`+bigint+` AS files, `+clamped+`r.bytes + c.events_bytes`+bigint+` AS bytes,
+			`+database.Clamped("r.files + c.events_files")+` AS files, `+database.Clamped("r.bytes + c.events_bytes")+` AS bytes,
 			coalesce(r.error, c.events_error) AS error
 		FROM collections c JOIN tasks k ON k.id = c.task_id
 		CROSS JOIN LATERAL (SELECT count(*) AS checkpoints, count(x.at) AS done, coalesce(sum(x.files), 0) AS files,

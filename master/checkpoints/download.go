@@ -1,4 +1,4 @@
-package api
+package checkpoints
 
 import (
 	"archive/tar"
@@ -14,30 +14,29 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 )
 
-// downloadCheckpoint streams the files of a checkpoint from its storage, for clients that
+// download streams the files of a checkpoint from its storage, for clients that
 // cannot reach the storage. It sends only files of the checkpoint, and none outside of its
 // folder, even if symbolic links or dots in a path lead there.
-func (a *API) downloadCheckpoint(ctx context.Context, c *rest.Call, k store.Checkpoint) error {
+func (d Deps) download(ctx context.Context, c *rest.Call, k Checkpoint) error {
 	if k.State == string(keep.Deleted) {
 		return fault.New(fault.NotFound, "checkpoint %s has been deleted, and its files were removed", k.UUID)
 	}
-	d, err := a.beginDownload(c)
+	begun, err := d.beginDownload(c)
 	if err != nil {
 		return err
 	}
-	source, files, err := a.filesOf(d.ctx, k)
+	from, files, err := d.filesOf(begun.ctx, k)
 	if err != nil {
-		if why := rest.Refused(d.ctx); why != nil {
+		if why := rest.Refused(begun.ctx); why != nil {
 			err = why
 		}
-		d.end()
+		begun.end()
 		return err
 	}
 	pack, kind, suffix := packTar, "application/gzip", ".tar.gz"
@@ -48,40 +47,40 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *rest.Call, k store.Chec
 	c.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", k.UUID+suffix))
 	path := c.Path()
 	r, w := io.Pipe()
-	stop := context.AfterFunc(d.ctx, func() { _ = w.CloseWithError(context.Cause(d.ctx)) })
+	stop := context.AfterFunc(begun.ctx, func() { _ = w.CloseWithError(context.Cause(begun.ctx)) })
 	go func() {
-		defer d.end()
+		defer begun.end()
 		defer stop()
-		defer source.Close()
-		err := a.router.Caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files, d.compressTurn) })
-		if err != nil && !errors.Is(err, io.ErrClosedPipe) && d.ctx.Err() == nil { // otherwise the client has disconnected
-			a.log.Warn("a download of a checkpoint was cut off", "checkpoint", k.UUID, "error", err)
+		defer from.Close()
+		err := d.caught("a download of a checkpoint panicked", path, func() error { return pack(begun.ctx, w, from, files, begun.compressTurn) })
+		if err != nil && !errors.Is(err, io.ErrClosedPipe) && begun.ctx.Err() == nil { // otherwise the client has disconnected
+			d.Log.Warn("a download of a checkpoint was cut off", "checkpoint", k.UUID, "error", err)
 		}
 		_ = w.CloseWithError(err) // an error cuts the response off, so that clients notice an incomplete archive
 	}()
 	c.SendFrom(c.Paced(func() { // the turn is freed when reading the storage has returned
 		_ = r.Close()
-		d.cancel()
+		begun.cancel()
 	}, r), -1)
 	return nil
 }
 
 // filesOf finds the files of a checkpoint, and their source.
-func (a *API) filesOf(ctx context.Context, k store.Checkpoint) (checkpointSource, []string, error) {
-	source, err := a.sourceOf(ctx, k)
+func (d Deps) filesOf(ctx context.Context, k Checkpoint) (source, []string, error) {
+	from, err := d.sourceOf(ctx, k)
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := source.files(ctx, k)
+	files, err := from.files(ctx, k)
 	if err != nil {
-		return nil, nil, errors.Join(err, source.Close())
+		return nil, nil, errors.Join(err, from.Close())
 	}
-	return source, files, nil
+	return from, files, nil
 }
 
 // storageOf is the storage of a checkpoint: as its task reported at its start, or else as in
 // its experiment's configuration.
-func storageOf(k store.Checkpoint) (json.RawMessage, error) {
+func storageOf(k Checkpoint) (json.RawMessage, error) {
 	if len(k.Storage) > 0 {
 		return k.Storage, nil
 	}
@@ -95,11 +94,11 @@ func storageOf(k store.Checkpoint) (json.RawMessage, error) {
 	return config.Storage, err
 }
 
-// checkpointSource is the source of a checkpoint's files.
-type checkpointSource interface {
+// source is the source of a checkpoint's files.
+type source interface {
 	// files checks every file before the first byte is sent, so that a missing file causes an
 	// error instead of an incomplete archive.
-	files(ctx context.Context, k store.Checkpoint) ([]string, error)
+	files(ctx context.Context, k Checkpoint) ([]string, error)
 	// open opens a file. A name that ends in a slash is a folder without content.
 	open(ctx context.Context, name string) (io.ReadCloser, fileInfo, error)
 	Close() error
@@ -112,7 +111,7 @@ type fileInfo struct {
 }
 
 // sourceOf finds the source of a checkpoint's files.
-func (a *API) sourceOf(ctx context.Context, k store.Checkpoint) (checkpointSource, error) {
+func (d Deps) sourceOf(ctx context.Context, k Checkpoint) (source, error) {
 	raw, err := storageOf(k)
 	if err != nil {
 		return nil, err
@@ -124,12 +123,12 @@ func (a *API) sourceOf(ctx context.Context, k store.Checkpoint) (checkpointSourc
 		return nil, err
 	}
 	if (expconf.CheckpointStorage{Type: named.Type}).IsObjects() {
-		return a.objectSource(ctx, k, named.Type)
+		return d.objectSource(ctx, k, named.Type)
 	}
-	return a.openFolder(raw, k)
+	return d.openFolder(raw, k)
 }
 
-func packTar(ctx context.Context, w io.Writer, from checkpointSource, names []string, turn compressTurn) error {
+func packTar(ctx context.Context, w io.Writer, from source, names []string, turn compressTurn) error {
 	packed := &bytes.Buffer{}
 	compress, err := gzip.NewWriterLevel(packed, gzip.BestSpeed)
 	if err != nil {
@@ -145,7 +144,7 @@ func packTar(ctx context.Context, w io.Writer, from checkpointSource, names []st
 	return errors.Join(t.Close(), z.Close())
 }
 
-func addTar(ctx context.Context, t *tar.Writer, from checkpointSource, name string) error {
+func addTar(ctx context.Context, t *tar.Writer, from source, name string) error {
 	f, info, err := from.open(ctx, name)
 	if err != nil {
 		return err
@@ -165,7 +164,7 @@ func addTar(ctx context.Context, t *tar.Writer, from checkpointSource, name stri
 	return err
 }
 
-func packZip(ctx context.Context, w io.Writer, from checkpointSource, names []string, turn compressTurn) error {
+func packZip(ctx context.Context, w io.Writer, from source, names []string, turn compressTurn) error {
 	z := zip.NewWriter(w)
 	packed := &bytes.Buffer{}
 	compress, err := flate.NewWriter(packed, flate.BestSpeed)
@@ -185,7 +184,7 @@ func packZip(ctx context.Context, w io.Writer, from checkpointSource, names []st
 	return z.Close()
 }
 
-func addZip(ctx context.Context, z *zip.Writer, from checkpointSource, name string) error {
+func addZip(ctx context.Context, z *zip.Writer, from source, name string) error {
 	f, info, err := from.open(ctx, name)
 	if err != nil {
 		return err

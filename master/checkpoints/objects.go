@@ -1,4 +1,4 @@
-package api
+package checkpoints
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A Bucket is an object storage that the master can read.
@@ -40,8 +39,8 @@ type objectSource struct {
 
 // objectSource uses only the experiment's stored configuration, not what a task has reported:
 // the master may read the checkpoints of all buckets, and a task only its own.
-func (a *API) objectSource(ctx context.Context, k store.Checkpoint, kind string) (checkpointSource, error) {
-	if a.cfg.Bucket == nil || len(k.Config) == 0 {
+func (d Deps) objectSource(ctx context.Context, k Checkpoint, kind string) (source, error) {
+	if d.Bucket == nil || len(k.Config) == 0 {
 		return nil, fault.New(fault.Unimplemented,
 			"checkpoint %s is in storage of type %s, which this master cannot read; download it directly, with your own credentials", k.UUID, kind)
 	}
@@ -53,7 +52,7 @@ func (a *API) objectSource(ctx context.Context, k store.Checkpoint, kind string)
 	if s.Type != kind {
 		return nil, fault.New(fault.Forbidden, "checkpoint %s was reported in storage of type %s, but its experiment's storage has type %s", k.UUID, kind, s.Type)
 	}
-	bucket, err := a.cfg.Bucket(ctx, s)
+	bucket, err := d.Bucket(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func (a *API) objectSource(ctx context.Context, k store.Checkpoint, kind string)
 	return objectSource{bucket, path.Join(prefix, k.UUID) + "/"}, nil
 }
 
-func (o objectSource) files(ctx context.Context, k store.Checkpoint) ([]string, error) {
+func (o objectSource) files(ctx context.Context, k Checkpoint) ([]string, error) {
 	names := slices.Sorted(maps.Keys(k.Resources))
 	var sought []string
 	for _, name := range names {

@@ -1,4 +1,4 @@
-package store
+package checkpoints
 
 import (
 	"context"
@@ -67,28 +67,57 @@ func checkpointsWith(config, shared string) string {
 		AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
 }
 
-// CheckpointByUUID finds a checkpoint.
-func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
-	return database.Row[Checkpoint](ctx, db.DB, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
+// Get finds a checkpoint.
+func Get(ctx context.Context, db *database.DB, uuid string) (Checkpoint, error) {
+	return database.Row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
 }
 
-// CheckpointTotals counts a trial's checkpoints that still exist.
-type CheckpointTotals struct {
+// Total counts a trial's checkpoints that still exist.
+type Total struct {
 	TrialID int   `db:"trial_id"`
 	Count   int   `db:"count"`
 	Size    int64 `db:"size"`
 }
 
-// CountCheckpoints adds up the checkpoints of trials. The result omits trials without any.
-func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]CheckpointTotals, error) {
-	list, err := database.Rows[CheckpointTotals](ctx, db.DB, `
-		SELECT trial_id, count(*) AS count, `+sumOf+`size`+summed+` AS size FROM checkpoints
+// Totals adds up the checkpoints of trials. The result omits trials without any.
+func Totals(ctx context.Context, db *database.DB, trials []int) (map[int]Total, error) {
+	list, err := database.Rows[Total](ctx, db, `
+		SELECT trial_id, count(*) AS count, `+database.SumOf("size")+` AS size FROM checkpoints
 		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
-	return database.Keyed(list, func(c CheckpointTotals) int { return c.TrialID }), err
+	return database.Keyed(list, func(c Total) int { return c.TrialID }), err
 }
 
-// NewCheckpoint is a checkpoint as a task reports it.
-type NewCheckpoint struct {
+// A Best is the checkpoint of a trial with the best validation.
+type Best struct {
+	TrialID    int       `db:"trial_id"`
+	UUID       string    `db:"uuid"`
+	State      string    `db:"state"`
+	Steps      int       `db:"steps"`
+	ReportedAt time.Time `db:"reported_at"`
+	Resources  []byte    `db:"resources"`
+	Metadata   []byte    `db:"metadata"`
+}
+
+// BestOf finds the checkpoint of each trial with the best value of the searcher's
+// metric; of equal values, the latest. The result omits trials without one.
+func BestOf(ctx context.Context, db *database.DB, trials []int, most int) (map[int]Best, error) {
+	list, err := database.Rows[Best](ctx, db, `
+		WITH best AS (SELECT DISTINCT ON (k.trial_id) k.uuid
+		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
+		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
+			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
+			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
+		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
+		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
+		SELECT k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
+			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
+			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
+		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
+	return database.Keyed(list, func(b Best) int { return b.TrialID }), err
+}
+
+// New is a checkpoint as a task reports it.
+type New struct {
 	UUID         string
 	TaskID       string
 	AllocationID string // "" if the trial is unmanaged
@@ -104,21 +133,21 @@ type NewCheckpoint struct {
 // checkName returns the name of a checkpoint in its usual form. The name becomes a folder of the storage, so it must be random: nobody
 // can then name the folder of something else, or the next checkpoint of somebody else. The cluster's id is random too, and public; its folder
 // has the TensorBoard files of all experiments.
-func (db *DB) checkName(ctx context.Context, name string) (string, error) {
+func checkName(ctx context.Context, db *database.DB, name string) (string, error) {
 	id, err := uuid.Parse(name)
 	if err != nil || id.Version() != 4 || id.Variant() != uuid.RFC4122 {
 		return "", fault.New(fault.Invalid, "uuid: %q is not a random UUID, as uuid.uuid4() makes it; every checkpoint needs one of its own", fault.Clip(name))
 	}
-	cluster, err := db.ClusterID(ctx)
+	cluster, err := database.Scalar[string](ctx, db, `SELECT id::text FROM cluster`)
 	if err == nil && cluster == id.String() {
 		err = fault.New(fault.Invalid, "uuid: %s is the id of this cluster, whose folder has the TensorBoard files of all experiments; make another with uuid.uuid4()", cluster)
 	}
 	return id.String(), err
 }
 
-// AddCheckpoint stores a checkpoint. A repeated report changes nothing. AddCheckpoint
+// Add stores a checkpoint. A repeated report changes nothing. AddCheckpoint
 // rejects a different report with the same id, and a report of a run that is not the newest.
-func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
+func Add(ctx context.Context, db *database.DB, c New) error {
 	if c.Resources == nil {
 		c.Resources = map[string]int64{}
 	}
@@ -129,11 +158,11 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 	if err := boundMetadata(c.Metadata); err != nil {
 		return err
 	}
-	if c.UUID, err = db.checkName(ctx, c.UUID); err != nil {
+	if c.UUID, err = checkName(ctx, db, c.UUID); err != nil {
 		return err
 	}
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRun(ctx, c.TaskID, c.RunID); err != nil {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := lockRun(ctx, tx, c.TaskID, c.RunID); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, `
@@ -145,9 +174,9 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 			return database.BadData(err)
 		}
 		if n == 1 {
-			return tx.boundCheckpoints(ctx, c.TaskID)
+			return boundTask(ctx, tx, c.TaskID)
 		}
-		old, err := tx.CheckpointByUUID(ctx, c.UUID)
+		old, err := Get(ctx, tx, c.UUID)
 		if err != nil {
 			return err
 		}
@@ -164,10 +193,10 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 
 // lockRun rejects a report of a run that is not the newest, and delays the claim of a new
 // run until the report is stored.
-func (db *DB) lockRun(ctx context.Context, task string, run int) error {
-	newest, err := database.Scalar[int](ctx, db.DB, `SELECT run_id FROM trials WHERE task_id = $1 FOR KEY SHARE`, task)
+func lockRun(ctx context.Context, db *database.DB, task string, run int) error {
+	newest, err := database.Scalar[int](ctx, db, `SELECT run_id FROM trials WHERE task_id = $1 FOR KEY SHARE`, task)
 	if fault.Is(err, fault.NotFound) {
-		newest, err = database.Scalar[int](ctx, db.DB, `SELECT coalesce(max(run_id), 0) FROM allocations WHERE task_id = $1`, task)
+		newest, err = database.Scalar[int](ctx, db, `SELECT coalesce(max(run_id), 0) FROM allocations WHERE task_id = $1`, task)
 	}
 	if err == nil && newest > run {
 		return fault.New(fault.Conflict, "run %d of task %s has ended and run %d has replaced it: reports of run %[1]d are rejected", run, task, newest)
@@ -176,7 +205,7 @@ func (db *DB) lockRun(ctx context.Context, task string, run int) error {
 }
 
 // reportedAs reports whether a stored checkpoint equals the report.
-func (k Checkpoint) reportedAs(c NewCheckpoint) (bool, error) {
+func (k Checkpoint) reportedAs(c New) (bool, error) {
 	if k.State != c.State || k.Steps != c.Steps || len(k.Resources) != len(c.Resources) {
 		return false, nil
 	}
@@ -188,19 +217,19 @@ func (k Checkpoint) reportedAs(c NewCheckpoint) (bool, error) {
 	return jsontext.Same(k.Metadata, c.Metadata)
 }
 
-// CheckpointFiles lists the files of a checkpoint that remain after a removal.
-type CheckpointFiles struct {
+// Files lists the files of a checkpoint that remain after a removal.
+type Files struct {
 	UUID      string
 	Resources map[string]int64
 }
 
-// SetCheckpointFiles records the remaining files of checkpoints. A checkpoint without files is DELETED, and keeps the list of those that it
+// SetFiles records the remaining files of checkpoints. A checkpoint without files is DELETED, and keeps the list of those that it
 // had; one with other files than before is PARTIALLY_DELETED, except that a metadata.json may be added. DELETED stays.
-func (db *DB) SetCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
-	return db.Tx(ctx, func(tx *DB) error { return tx.setCheckpointFiles(ctx, list) })
+func SetFiles(ctx context.Context, db *database.DB, list []Files) error {
+	return db.Tx(ctx, func(tx *database.DB) error { return setFiles(ctx, tx, list) })
 }
 
-func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
+func setFiles(ctx context.Context, db *database.DB, list []Files) error {
 	for _, f := range list {
 		size, err := bytesOf(f.Resources)
 		if err != nil {
@@ -223,20 +252,20 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 	return nil
 }
 
-// SetCheckpointMetadata replaces the metadata that users wrote about a checkpoint.
-func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata json.RawMessage) error {
+// SetMetadata replaces the metadata that users wrote about a checkpoint.
+func SetMetadata(ctx context.Context, db *database.DB, uuid string, metadata json.RawMessage) error {
 	if err := boundMetadata(metadata); err != nil {
 		return err
 	}
-	return db.Tx(ctx, func(tx *DB) error {
-		task, err := database.Scalar[string](ctx, tx.DB, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1 RETURNING task_id`, uuid, string(metadata))
+	return db.Tx(ctx, func(tx *database.DB) error {
+		task, err := database.Scalar[string](ctx, tx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1 RETURNING task_id`, uuid, string(metadata))
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.NotFound, "checkpoint %s not found", uuid)
 		}
 		if err != nil {
 			return database.BadData(err)
 		}
-		return tx.boundCheckpoints(ctx, task)
+		return boundTask(ctx, tx, task)
 	})
 }
 
@@ -247,22 +276,22 @@ const (
 )
 
 // StorageID returns the number of the checkpoint storage that a trial names, and stores the storage if it is new.
-func (db *DB) StorageID(ctx context.Context, trial, owner int, config json.RawMessage) (int, error) {
+func StorageID(ctx context.Context, db *database.DB, trial, owner int, config json.RawMessage) (int, error) {
 	if len(config) > maxStorageBytes {
 		return 0, fault.New(fault.Invalid, "checkpointStorage: has %d bytes; a storage may have %d", len(config), maxStorageBytes)
 	}
 	find := func() (int, error) {
-		return database.Scalar[int](ctx, db.DB, `SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
+		return database.Scalar[int](ctx, db, `SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
 	}
 	id, err := find()
 	if !fault.Is(err, fault.NotFound) {
 		return id, database.BadData(err)
 	}
-	err = db.Tx(ctx, func(tx *DB) error {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		if err := tx.Change(ctx, fault.New(fault.Conflict, "trial %d has named %d storages for checkpoints; use one of them", trial, maxNewStorages), `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages); err != nil {
 			return err
 		}
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO storage_backends (config, owner_id) VALUES ($1::text::jsonb, $2) ON CONFLICT DO NOTHING RETURNING id`, string(config), owner)
+		id, err = database.Scalar[int](ctx, tx, `INSERT INTO storage_backends (config, owner_id) VALUES ($1::text::jsonb, $2) ON CONFLICT DO NOTHING RETURNING id`, string(config), owner)
 		return err
 	})
 	if fault.Is(err, fault.NotFound) { // another request has just added it

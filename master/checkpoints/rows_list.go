@@ -1,4 +1,4 @@
-package store
+package checkpoints
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/database"
 )
 
-// CheckpointFilter chooses checkpoints of an experiment.
-type CheckpointFilter struct {
+// Filter chooses checkpoints of an experiment.
+type Filter struct {
 	ExperimentID int
 	TrialID      int // 0: all trials of the experiment
 	States       []string
@@ -20,7 +20,7 @@ type CheckpointFilter struct {
 // checkpointSorts maps the names of sort orders to SQL; of equal checkpoints the oldest comes first.
 var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "trial": "k.trial_id", "steps": "k.steps", "state": `k.state COLLATE "C"`}
 
-func (f CheckpointFilter) conditions(in auth.Scope) database.Conditions {
+func (f Filter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
 	c.When(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", in.Only())
 	c.When(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
@@ -32,15 +32,15 @@ func (f CheckpointFilter) conditions(in auth.Scope) database.Conditions {
 const listedCheckpoints = ` FROM checkpoints k JOIN trials t ON t.id = k.trial_id`
 
 // CountListed counts the checkpoints that the filter chooses.
-func (db *DB) CountListed(ctx context.Context, in auth.Scope, f CheckpointFilter) (int, error) {
+func CountListed(ctx context.Context, db *database.DB, in auth.Scope, f Filter) (int, error) {
 	c := f.conditions(in)
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+listedCheckpoints+c.Where(), c.Args)
+	return database.Scalar[int](ctx, db, `SELECT count(*)`+listedCheckpoints+c.Where(), c.Args)
 }
 
-// Checkpoints lists a page of the checkpoints that the filter chooses, without the
+// List lists a page of the checkpoints that the filter chooses, without the
 // experiment's configuration. It returns fewer than limit if their total size exceeds that
 // of a page, but at least one; `each` is the number of bytes that the caller adds to each.
-func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter, offset, limit, each int) ([]Checkpoint, error) {
+func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter, offset, limit, each int) ([]Checkpoint, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
@@ -55,30 +55,30 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 		by += " DESC"
 	}
 	c.Args["offset"], c.Args["limit"] = offset, min(limit, database.MaxPage)
-	ids, err := database.Scalars[string](ctx, db.DB, `SELECT k.uuid::text`+listedCheckpoints+c.Where()+
+	ids, err := database.Scalars[string](ctx, db, `SELECT k.uuid::text`+listedCheckpoints+c.Where()+
 		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.Args)
 	if err != nil {
 		return nil, err
 	}
-	return db.CheckpointsOf(ctx, ids, each)
+	return ByIDs(ctx, db, ids, each)
 }
 
-// CheckpointsOf reads the checkpoints with these ids, in their order: the first ones that
+// ByIDs reads the checkpoints with these ids, in their order: the first ones that
 // fit into a page, at least one.
-func (db *DB) CheckpointsOf(ctx context.Context, ids []string, each int) ([]Checkpoint, error) {
-	return db.checkpointsBy(ctx, listedQuery, ids, each)
+func ByIDs(ctx context.Context, db *database.DB, ids []string, each int) ([]Checkpoint, error) {
+	return byIDs(ctx, db, listedQuery, ids, each)
 }
 
-// WholeCheckpointsOf is CheckpointsOf with the configurations of their experiments.
-func (db *DB) WholeCheckpointsOf(ctx context.Context, ids []string) ([]Checkpoint, error) {
-	return db.checkpointsBy(ctx, checkpointQuery, ids, 0)
+// WholeByIDs is CheckpointsOf with the configurations of their experiments.
+func WholeByIDs(ctx context.Context, db *database.DB, ids []string) ([]Checkpoint, error) {
+	return byIDs(ctx, db, checkpointQuery, ids, 0)
 }
 
-func (db *DB) checkpointsBy(ctx context.Context, query string, ids []string, each int) ([]Checkpoint, error) {
+func byIDs(ctx context.Context, db *database.DB, query string, ids []string, each int) ([]Checkpoint, error) {
 	if ids = ids[:min(len(ids), database.MaxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
-	fit, err := database.Scalar[int](ctx, db.DB, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
+	fit, err := database.Scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
 		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)
 			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0) + coalesce(octet_length(q.config::text), 0))
 			OVER (ORDER BY array_position($1::text[], q.uuid)) AS bytes
@@ -86,5 +86,5 @@ func (db *DB) checkpointsBy(ctx context.Context, query string, ids []string, eac
 	if err != nil {
 		return nil, err
 	}
-	return database.Rows[Checkpoint](ctx, db.DB, query+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
+	return database.Rows[Checkpoint](ctx, db, query+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
 }

@@ -1,0 +1,7 @@
+package checkpoints
+
+const (
+	MaxLiveRemovals = maxLiveRemovals
+	MaxNewStorages  = maxNewStorages
+	MaxStorageBytes = maxStorageBytes
+)
