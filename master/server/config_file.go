@@ -63,7 +63,7 @@ func (f *fileReader) value(n *document.Node, v reflect.Value, path string) bool 
 		}
 		return true
 	}
-	ok := false
+	var ok bool
 	switch v.Kind() {
 	case reflect.Struct:
 		return f.section(n, v, path)

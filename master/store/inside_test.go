@@ -111,21 +111,6 @@ func (w *world) attempt(trial, run, members int) string {
 	return id
 }
 
-// pages is the number of pages of PostgreSQL's memory that a query looks at, those of long values included.
-func (w *world) pages(sql string, args ...any) int {
-	w.t.Helper()
-	var plan []struct {
-		Plan struct {
-			Hit  int `json:"Shared Hit Blocks"`
-			Read int `json:"Shared Read Blocks"`
-		}
-	}
-	if err := w.db.QueryRow(w.t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) `+sql, args...).Scan(&plan); err != nil {
-		w.t.Fatal(err)
-	}
-	return plan[0].Plan.Hit + plan[0].Plan.Read
-}
-
 // claim returns a valid claim for a member.
 func goodClaim(allocation string, rank int, nonce string) Claim {
 	_, token := auth.NewToken()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
@@ -143,14 +142,4 @@ func TestOrdersAreClosed(t *testing.T) {
 			}
 		}
 	}
-}
-
-// user reads an account.
-func (w *world) user(id int) accounts.User {
-	w.t.Helper()
-	u, err := accounts.UserByID(w.t.Context(), w.db.DB, id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return u
 }

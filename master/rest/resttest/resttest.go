@@ -64,13 +64,17 @@ func adminsAlone(r *rest.Route, who auth.Who) error {
 // Listen serves a router until the test ends.
 func Listen(t testing.TB, router *rest.Router) *Site {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	var listen net.ListenConfig
+	lis, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &Site{T: t, URL: "http://" + lis.Addr().String(), HTTP: &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{}}}
-	served := make(chan error, 1)
-	go func() { served <- router.Listen(lis) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = router.Listen(lis) // Shutdown has the error
+	}()
 	t.Cleanup(func() {
 		s.HTTP.CloseIdleConnections()
 		if err := router.Shutdown(10 * time.Second); err != nil {
@@ -229,7 +233,7 @@ type Stream struct {
 func (c Client) Open(path string) *Stream {
 	c.T.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
-	resp := c.send(ctx, "GET", path, nil)
+	resp := c.send(ctx, "GET", path, nil) //nolint:bodyclose // Close does, at the latest with the test
 	s := &Stream{resp.Body, bufio.NewReader(resp.Body), stop}
 	c.T.Cleanup(s.Close)
 	if resp.StatusCode != http.StatusOK {
