@@ -27,7 +27,7 @@ func (a *API) registerUserRoutes() {
 	a.registerNodes()
 	a.registerMoves()
 	a.registerJobs()
-	a.registerArtifacts()
+	a.Attempts.Files.Routes(a.router)
 	a.registerLive()
 	a.registerUpdates()
 	a.registerProfiles()

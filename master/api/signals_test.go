@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -33,7 +34,7 @@ func TestPreemption(t *testing.T) {
 	}
 	reason := "somebody more important came"
 	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
-	r.bus.Publish(store.AllocationTopic(a.id))
+	r.bus.Publish(attempts.Topic(a.id))
 	if got := (<-answers).ok().body; string(got) != `{"preempt":true,"deadline":null}` {
 		t.Errorf("%s", got)
 	}
@@ -124,9 +125,9 @@ func TestRendezvous(t *testing.T) {
 		return err == nil && places[0].Arrived && places[2].Arrived
 	})
 	call(1) // all members have arrived; now register them in the catalogue, rank 0 last
-	members := map[int]Endpoint{1: {"10.1.0.1", map[string]int{"c10d": 1}}, 2: {"10.1.0.2", nil}}
+	members := map[int]attempts.Endpoint{1: {"10.1.0.1", map[string]int{"c10d": 1}}, 2: {"10.1.0.2", nil}}
 	r.discovery.set(a.id, members)
-	r.discovery.set(a.id, map[int]Endpoint{0: {"10.1.0.0", map[string]int{"c10d": 7}}, 1: members[1], 2: members[2]})
+	r.discovery.set(a.id, map[int]attempts.Endpoint{0: {"10.1.0.0", map[string]int{"c10d": 7}}, 1: members[1], 2: members[2]})
 	wg.Wait()
 	for rank := range 2 {
 		if got := string(answers[rank].ok().body); got != `{"ready":true,"waiting":"","addresses":["10.1.0.0","10.1.0.1","10.1.0.2"],"slots":[1,1,1],"ports":[{"c10d":7},{"c10d":1},{"c10d":29402}]}` {
@@ -164,14 +165,14 @@ func TestArrivalsWakeOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			topics := strings.Split(n.Payload, "\n")
-			is = is || slices.Contains(topics, store.AllocationTopic(a.id))
+			is = is || slices.Contains(topics, attempts.Topic(a.id))
 			if slices.Contains(topics, mark) {
 				return is
 			}
 		}
 	}
 	published() // what came before
-	r.discovery.set(a.id, map[int]Endpoint{})
+	r.discovery.set(a.id, map[int]attempts.Endpoint{})
 	var wg sync.WaitGroup
 	arrive := func(rank int) {
 		wg.Go(func() {
@@ -189,9 +190,9 @@ func TestArrivalsWakeOnce(t *testing.T) {
 		t.Error("an arrival that was not the last woke the others")
 	}
 	arrive(members - 1)
-	registered := map[int]Endpoint{}
+	registered := map[int]attempts.Endpoint{}
 	for rank := range members {
-		registered[rank] = Endpoint{fmt.Sprint("10.1.0.", rank), nil}
+		registered[rank] = attempts.Endpoint{fmt.Sprint("10.1.0.", rank), nil}
 	}
 	r.discovery.set(a.id, registered)
 	wg.Wait()
@@ -200,7 +201,7 @@ func TestArrivalsWakeOnce(t *testing.T) {
 	}
 }
 
-func (f *fakeDiscovery) set(allocation string, m map[int]Endpoint) {
+func (f *fakeDiscovery) set(allocation string, m map[int]attempts.Endpoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.members[allocation] = m
@@ -240,7 +241,7 @@ func TestAllGather(t *testing.T) {
 		return err == nil && progress.Arrived == 1
 	})
 	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
-	r.bus.Publish(store.AllocationTopic(a.id))
+	r.bus.Publish(attempts.Topic(a.id))
 	if got := <-done; got.code != 409 {
 		t.Errorf("%d %s", got.code, got.body)
 	}

@@ -56,7 +56,7 @@ func (b *bench) collects(task string, run int, problem string) {
 	b.settle()
 	b.claim(attempt)
 	b.settle()
-	left, err := b.db.Remaining(b.t.Context(), task)
+	left, err := store.Remaining(b.t.Context(), b.db.DB, task)
 	if err != nil {
 		b.t.Fatal(err)
 	}

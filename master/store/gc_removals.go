@@ -9,18 +9,18 @@ import (
 )
 
 // Remaining reads what a garbage collection has not removed yet.
-func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) {
-	events, err := database.Scalar[bool](ctx, db.DB, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
+func Remaining(ctx context.Context, db *database.DB, id string) (task.Remaining, error) {
+	events, err := database.Scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
 	if err != nil {
 		return task.Remaining{}, err
 	}
-	list, err := database.Rows[task.Remainder](ctx, db.DB, `
+	list, err := database.Rows[task.Remainder](ctx, db, `
 		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
 		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, id)
 	if err != nil {
 		return task.Remaining{}, err
 	}
-	sweep, err := db.sweepLeft(ctx, id)
+	sweep, err := sweepLeft(ctx, db, id)
 	return task.Remaining{Checkpoints: list, Events: events, Sweep: sweep}, err
 }
 

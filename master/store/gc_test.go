@@ -141,7 +141,7 @@ func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
 	from := func(want string) {
 		t.Helper()
 		id := w.attempt(trial, w.int(`SELECT run_id + 1 FROM trials WHERE id = $1`, trial), 1)
-		got, err := w.db.Claim(t.Context(), goodClaim(id, 0, "nonce"))
+		got, err := w.db.Gate().Claim(t.Context(), goodClaim(id, 0, "nonce"))
 		if err != nil || got.Checkpoint == nil || *got.Checkpoint != want {
 			t.Errorf("the trial continues from %v, want %s; %v", got.Checkpoint, want, err)
 		}
@@ -178,7 +178,7 @@ func TestWhatIsReportedCountsOnce(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Files != 4 || list[0].Bytes != 12 || list[0].Done != 1 || list[0].Error != "" {
 		t.Errorf("%+v %v", list, err)
 	}
-	left, err := w.db.Remaining(t.Context(), task)
+	left, err := Remaining(t.Context(), w.db.DB, task)
 	if err != nil || len(left.Checkpoints) != 0 || left.Events {
 		t.Errorf("left to do: %+v %v", left, err)
 	}

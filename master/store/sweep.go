@@ -94,8 +94,8 @@ func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string,
 }
 
 // sweepLeft returns what a sweep that is not done may remove; nil for other garbage collections.
-func (db *DB) sweepLeft(ctx context.Context, id string) (*task.Sweep, error) {
-	list, err := database.Rows[task.Sweep](ctx, db.DB, `SELECT sweep_since AS since, sweep_until AS until FROM collections WHERE task_id = $1 AND reason = 'sweep' AND events_at IS NULL`, id)
+func sweepLeft(ctx context.Context, db *database.DB, id string) (*task.Sweep, error) {
+	list, err := database.Rows[task.Sweep](ctx, db, `SELECT sweep_since AS since, sweep_until AS until FROM collections WHERE task_id = $1 AND reason = 'sweep' AND events_at IS NULL`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

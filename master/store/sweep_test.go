@@ -163,7 +163,7 @@ func TestStrays(t *testing.T) {
 	if got, err := ask(id); err != nil || len(got) != 1 || got[0] != free {
 		t.Errorf("may go: %v, %v", got, err)
 	}
-	left, err := w.db.Remaining(t.Context(), id)
+	left, err := Remaining(t.Context(), w.db.DB, id)
 	if err != nil || left.Sweep == nil || !left.Sweep.Since.Before(left.Sweep.Until) || left.Events {
 		t.Errorf("%+v %v", left, err)
 	}
@@ -188,7 +188,7 @@ func TestStrays(t *testing.T) {
 	if err != nil || len(list) != 2 || list[1].Reason != BySweep || list[1].Files != 3 || list[1].Bytes != 15 {
 		t.Errorf("%+v %v", list, err)
 	}
-	if left, err := w.db.Remaining(t.Context(), id); err != nil || left.Sweep != nil {
+	if left, err := Remaining(t.Context(), w.db.DB, id); err != nil || left.Sweep != nil {
 		t.Errorf("a sweep that is done: %+v %v", left, err)
 	}
 }

@@ -7,7 +7,3 @@ const (
 	TopicSettings = "settings" // an administrator changed the configuration of the running masters
 	TopicEvents   = "events"   // a search has new events, or a runner reported: the loop begins a cycle
 )
-
-// AllocationTopic wakes long polls of an attempt: for the preemption signal, the
-// rendezvous and a task's readiness.
-func AllocationTopic(id string) string { return "alloc:" + id }

@@ -1,19 +1,19 @@
-package store
+package attempts
 
 import (
 	"github.com/detent-ml/detent/master/trial"
 )
 
-// AttemptColumns and AttemptTables are the SQL that reads a task.Row. The account of a task on its node
+// Columns and Tables are the SQL that reads a task.Row. The account of a task on its node
 // is its owner's; the workspace overrides each part of it that it sets, and a part that neither sets is
 // root's.
-var AttemptColumns = `a.id, a.run_id, a.task_id, ` + trial.PartOfRun("a.task_id", "a.run_id") + ` AS part, k.type, k.name AS task_name, a.pool, a.slots, k.config AS task_config,
+var Columns = `a.id, a.run_id, a.task_id, ` + trial.PartOfRun("a.task_id", "a.run_id") + ` AS part, k.type, k.name AS task_name, a.pool, a.slots, k.config AS task_config,
 	coalesce(k.experiment_id, 0) AS experiment_id, coalesce(e.name, '') AS experiment_name, e.config, coalesce(t.id, 0) AS trial_id,
 	u.username AS owner, k.owner_id, coalesce((g.account->>'uid') || ':' || (g.account->>'gid'), '') AS account,
 	coalesce(g.account->>'user', '') AS account_user, coalesce(g.account->>'group', '') AS account_group,
 	t.warm_start::text, warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner`
 
-const AttemptTables = `allocations a
+const Tables = `allocations a
 	JOIN tasks k ON k.id = a.task_id
 	JOIN users u ON u.id = k.owner_id
 	JOIN workspaces w ON w.id = k.workspace_id
