@@ -18,6 +18,7 @@ var (
 	AddAccelerators   = addAccelerators
 	Arrive            = arrive
 	DataOf            = dataOf
+	DeadlineOf        = deadlineOf
 	IsFingerprint     = isFingerprint
 	LockMember        = lockMember
 	MarkDaemon        = markDaemon
