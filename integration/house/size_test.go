@@ -28,19 +28,18 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_610
+const totalBudget = 126_600
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":   8_640,
-		"master/store": 6_290,
+		"master/api": 7_630,
 	}
 	filesAbove = map[string]int{
-		"master/api":   83,
-		"master/store": 59,
+		"master/api":   70,
+		"master/store": 52,
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":  340,

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/attempts"
@@ -109,24 +107,19 @@ type Config struct {
 type API struct {
 	Attempts attempts.Deps // the room of attempts, with what it uses of others
 
-	cfg         Config
-	db          *store.DB
-	bus         *database.Bus
-	log         *slog.Logger
-	router      *rest.Router
-	auth        *accounts.Authenticator
-	limits      *limits
-	trail       *audit.Trail
-	scraped     scrape
-	notice      *notice
-	forwarders  *accounts.Forwarders
-	downloads   *downloads
-	webSockets  webSockets
-	healthAsked singleflight.Group
-	queueTimes  queueTimes
+	cfg        Config
+	db         *store.DB
+	bus        *database.Bus
+	log        *slog.Logger
+	router     *rest.Router
+	auth       *accounts.Authenticator
+	limits     *limits
+	trail      *audit.Trail
+	forwarders *accounts.Forwarders
+	downloads  *downloads
+	webSockets webSockets
 
 	heardOf  *memory.Rates[string] // signs of life of unmanaged trials, by task
-	profiles *rest.Turns           // of profiling
 	taskIO   *taskIO               // receives the reports of tasks
 	driven   *drivenSearches       // searches that programs outside drive
 	shown    *shownConfigs
@@ -143,8 +136,8 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id attempts.Identity, disc attempts.Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, log: log,
 		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, taskWho(db)), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
-		notice: &notice{db: db}, forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
+		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}

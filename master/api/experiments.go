@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -71,7 +72,7 @@ func (a *API) experiment(ctx context.Context, c *rest.Call, e store.Experiment, 
 	}
 	resp := &v1.GetExperimentResponse{Experiment: w, Config: w.Config}
 	if !e.Terminal() && !e.Unmanaged {
-		if resp.JobSummary, err = a.jobSummary(ctx, e.JobID); err != nil {
+		if resp.JobSummary, err = queue.Summary(ctx, a.db.DB, a.cfg.Pools, e.JobID); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -231,22 +232,11 @@ func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.Experim
 	case r.MaxSlots != nil && *r.MaxSlots < 0:
 		return ch, fault.New(fault.Invalid, "resources.maxSlots: %d is negative", *r.MaxSlots)
 	}
-	if err := checkShare(r.Priority, r.Weight); err != nil {
+	if err := queue.CheckShare(r.Priority, r.Weight); err != nil {
 		return ch, err
 	}
 	ch.MaxSlots, ch.Weight, ch.Priority = r.MaxSlots, r.Weight, r.Priority
 	return ch, nil
-}
-
-// checkShare checks a priority and a weight.
-func checkShare(priority *int, weight *float64) error {
-	switch {
-	case priority != nil && (*priority < 1 || *priority > 99):
-		return fault.New(fault.Invalid, "priority: expected 1 (first) to 99 (last), found %d", *priority)
-	case weight != nil && !(*weight > 0 && *weight <= 1e6):
-		return fault.New(fault.Invalid, "weight: expected a number above 0 and up to 1,000,000, found %g", *weight)
-	}
-	return nil
 }
 
 // sortedLabels are the labels in their order, each once.

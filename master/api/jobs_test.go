@@ -13,8 +13,8 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 )
 
 func TestJobsSayWhyTheyWait(t *testing.T) {
@@ -88,21 +88,21 @@ func TestJobsSayWhenTheyStart(t *testing.T) {
 			}
 		}
 	}
-	expect := func(age time.Duration, others string, starts map[string]store.ExpectedStart) {
+	expect := func(age time.Duration, others string, starts map[string]queue.ExpectedStart) {
 		t.Helper()
-		f := store.Forecast{Pool: "default", ComputedAt: time.Now().Add(-age), Starts: starts, Others: others}
-		if err := r.db.SetForecasts(t.Context(), []store.Forecast{f}); err != nil {
+		f := queue.Forecast{Pool: "default", ComputedAt: time.Now().Add(-age), Starts: starts, Others: others}
+		if err := queue.SetForecasts(t.Context(), r.db.DB, []queue.Forecast{f}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	says(nil, "the master has not estimated the start yet")
 	at := time.Date(2027, 5, 6, 7, 8, 9, 0, time.UTC)
-	mine := map[string]store.ExpectedStart{store.JobKey(id): {At: &at}}
+	mine := map[string]queue.ExpectedStart{queue.JobKey(id): {At: &at}}
 	expect(-time.Second, "", mine)
 	says("2027-05-06T07:08:09Z", "")
 	expect(time.Hour, "", mine)
 	says(nil, "the master has not estimated the start yet")
-	expect(-time.Second, "", map[string]store.ExpectedStart{store.JobKey(id): {Unknown: "the start is too far in the future"}})
+	expect(-time.Second, "", map[string]queue.ExpectedStart{queue.JobKey(id): {Unknown: "the start is too far in the future"}})
 	says(nil, "the start is too far in the future")
 	expect(-time.Second, "only the first ones", nil)
 	says(nil, "only the first ones")
@@ -122,7 +122,7 @@ func TestPlacingJobsHoldsNobodyElse(t *testing.T) {
 		jobs[i] = at(t, made, "command.jobId").(string)
 	}
 	update := fmt.Sprintf(`{"jobId":%q,"aheadOf":%q}`, jobs[1], jobs[0])
-	me.post("/api/v1/job-queues", `{"updates":[`+strings.Repeat(update+",", maxQueueChanges)+update+`]}`).says(400, "updates: 101 changes; 100 are allowed in one request")
+	me.post("/api/v1/job-queues", `{"updates":[`+strings.Repeat(update+",", 100)+update+`]}`).says(400, "updates: 101 changes; 100 are allowed in one request")
 
 	place := func() answer { return me.post("/api/v1/job-queues", `{"updates":[`+update+`]}`) }
 	lock, err := pgx.Connect(t.Context(), r.dsn)

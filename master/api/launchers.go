@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
@@ -29,7 +30,7 @@ func (a *API) registerTasks() {
 			return ids, err
 		},
 		AllowPriority: func(ctx context.Context, workspace, priority int) error {
-			if err := checkShare(&priority, nil); err != nil {
+			if err := queue.CheckShare(&priority, nil); err != nil {
 				return err
 			}
 			return a.allowed(ctx, workspace, workspaces.WorkloadTasks, launch.Change{Priority: &priority})

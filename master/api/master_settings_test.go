@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/about"
 )
 
 func TestPatchOfTheMasterConfig(t *testing.T) {
@@ -25,7 +27,7 @@ func TestPatchOfTheMasterConfig(t *testing.T) {
 	}
 	stored := func() (names, values []string) {
 		t.Helper()
-		list, err := r.api.db.SettingsSince(t.Context(), time.Unix(0, 0))
+		list, err := about.SettingsSince(t.Context(), r.db.DB, time.Unix(0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,15 +7,12 @@ import (
 
 // registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
 func (a *API) registerUserRoutes() {
-	a.registerInfo()
 	a.registerAccounts()
 	a.registerMaster()
 	audit.Routes(a.router, a.db.DB)
 	a.registerWorkspaces()
 	a.registerExperiments()
 	a.registerSearch()
-	a.registerUsage()
-	a.registerQuotas()
 	a.registerSecrets()
 	models.Routes(a.router, a.models())
 	a.registerTrialSources()
@@ -26,10 +23,8 @@ func (a *API) registerUserRoutes() {
 	a.registerTasks()
 	a.registerNodes()
 	a.registerMoves()
-	a.registerJobs()
+	a.registerQueue()
 	a.Attempts.Files.Routes(a.router)
 	a.registerLive()
 	a.registerUpdates()
-	a.registerProfiles()
-	a.registerDocs()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -192,7 +193,7 @@ func TestADayOfAccounting(t *testing.T) {
 	want := map[string]float64{} // by day
 	kinds := map[string]int{}
 	worst := 0.0
-	list, err := d.db.Usages(context.Background(), auth.Everywhere(), begin, d.now, 10_000)
+	list, err := queue.Usages(context.Background(), d.db.DB, auth.Everywhere(), begin, d.now, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,13 +237,13 @@ func TestADayOfAccounting(t *testing.T) {
 			from = next
 		}
 	}
-	sums, err := d.db.UsageSums(context.Background(), auth.Everywhere(), begin, d.now, false)
+	sums, err := queue.UsageSums(context.Background(), d.db.DB, auth.Everywhere(), begin, d.now, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	days := 0
 	for _, s := range sums {
-		if s.Kind != store.UsageTotal {
+		if s.Kind != queue.UsageTotal {
 			continue
 		}
 		days++

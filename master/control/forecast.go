@@ -11,9 +11,9 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // How often the leader estimates when waiting jobs may start. After an estimate it rests foreseeRest times as long as the
@@ -50,16 +50,16 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 	if len(list) == 0 && t.noQueue { // no pool had a queue the last time either
 		return nil
 	}
-	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.SetForecasts(ctx, list) })
+	err = t.db.DB.Fenced(ctx, t.lead.Term, func(tx *database.DB) error { return queue.SetForecasts(ctx, tx, list) })
 	t.noQueue = err == nil && len(list) == 0
 	return err
 }
 
 // forecasts computes for each pool with a queue when its jobs may start.
-func (d *demand) forecasts(known *paces) []store.Forecast {
+func (d *demand) forecasts(known *paces) []queue.Forecast {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := []store.Forecast{}
+	list := []queue.Forecast{}
 	for i := range d.pools {
 		p := &d.pools[i]
 		if in := d.inputs[p.Name]; len(in.queued) > 0 && !in.frozen {
@@ -69,7 +69,7 @@ func (d *demand) forecasts(known *paces) []store.Forecast {
 	return list
 }
 
-func (d *demand) forecast(p *pool.Pool, in *input, known *paces) store.Forecast {
+func (d *demand) forecast(p *pool.Pool, in *input, known *paces) queue.Forecast {
 	ends := map[string]sched.End{}
 	for i := range in.running {
 		r := &in.running[i]
@@ -80,7 +80,7 @@ func (d *demand) forecast(p *pool.Pool, in *input, known *paces) store.Forecast 
 	nodes, _ := d.nodesOf(p, in)
 	d.quotas.begin(p.Name)
 	f := sched.Starts(p, nodes, in.running, in.queued, ends, d.now)
-	out := store.Forecast{Pool: p.Name, ComputedAt: d.now, Others: f.Others, Starts: map[string]store.ExpectedStart{}}
+	out := queue.Forecast{Pool: p.Name, ComputedAt: d.now, Others: f.Others, Starts: map[string]queue.ExpectedStart{}}
 	for i := range in.queued {
 		r := &in.queued[i]
 		start, asked := f.Starts[r.ID]
@@ -91,9 +91,9 @@ func (d *demand) forecast(p *pool.Pool, in *input, known *paces) store.Forecast 
 		job, told := out.Starts[r.Group]
 		switch {
 		case !start.At.IsZero() && (job.At == nil || start.At.Before(*job.At)):
-			out.Starts[r.Group] = store.ExpectedStart{At: &start.At}
+			out.Starts[r.Group] = queue.ExpectedStart{At: &start.At}
 		case start.At.IsZero() && !told:
-			out.Starts[r.Group] = store.ExpectedStart{Unknown: start.Unknown}
+			out.Starts[r.Group] = queue.ExpectedStart{Unknown: start.Unknown}
 		}
 	}
 	return out

@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/queue"
 )
 
 // expected is what the stored forecasts say of an experiment.
-func (b *bench) expected(experiment int) store.ExpectedStart {
+func (b *bench) expected(experiment int) queue.ExpectedStart {
 	b.t.Helper()
 	b.settle()
 	if err := b.term.foreseeNow(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	forecasts, err := b.db.Forecasts(b.t.Context())
+	forecasts, err := queue.Forecasts(b.t.Context(), b.db.DB)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	jobs, err := b.db.Jobs(b.t.Context(), auth.Everywhere(), "default")
+	jobs, err := queue.Jobs(b.t.Context(), b.db.DB, auth.Everywhere(), "default")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (b *bench) expected(experiment int) store.ExpectedStart {
 		}
 	}
 	b.t.Fatalf("experiment %d has no job", experiment)
-	return store.ExpectedStart{}
+	return queue.ExpectedStart{}
 }
 
 // reports stores the progress of the only trial of an experiment, a step after the other; each step takes a minute.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -165,10 +166,10 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 		b.settle()
 	}
 	job := func(e int) string { return b.text(`SELECT job_id::text FROM experiments WHERE id = $1`, e) }
-	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(waiting[0]), true, anyPriority); err != nil {
+	if err := queue.Place(t.Context(), b.db.DB, queue.Move{Job: job(waiting[1]), Anchor: job(waiting[0]), Ahead: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(holder), true, anyPriority); err == nil {
+	if err := queue.Place(t.Context(), b.db.DB, queue.Move{Job: job(waiting[1]), Anchor: job(holder), Ahead: true}); err == nil {
 		t.Error("the job was placed before a running one")
 	}
 	b.exit(first, 0)
@@ -176,8 +177,6 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 	b.want(waiting[1], "ACTIVE", "ACTIVE", "STARTING")
 	b.want(waiting[0], "ACTIVE", "ACTIVE", "PENDING")
 }
-
-func anyPriority(int) error { return nil }
 
 // TestAClosedPool tests that a bound pool accepts no work of other workspaces, and keeps what runs there.
 func TestAClosedPool(t *testing.T) {

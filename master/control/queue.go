@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 )
@@ -42,7 +42,7 @@ func (e *Experiment) group() string {
 
 const experimentKeys = "experiment "
 
-func experimentKey(id int) string { return store.JobKey(id) }
+func experimentKey(id int) string { return queue.JobKey(id) }
 
 // shape is how an attempt may be spread over nodes.
 type shape struct {

@@ -11,15 +11,15 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/spelling"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A quota is a row with what the attempts of a cycle hold under it.
 type quota struct {
-	store.Quota
+	queue.Quota
 	bound *sched.Quota          // what the scheduler receives
 	pools map[string]sched.Held // by pool
 	used  float64               // slot-seconds of its period
@@ -52,11 +52,11 @@ type quotaList struct {
 	bounds []*sched.Quota
 }
 
-func newQuotas(list []store.Quota, now time.Time) *quotas {
+func newQuotas(list []queue.Quota, now time.Time) *quotas {
 	s := &quotas{now: now, by: map[subject][]*quota{}, lists: map[sharedBy]quotaList{}}
 	for _, row := range list {
 		q := &quota{Quota: row, bound: &sched.Quota{Of: row.Name(), Where: row.Pools(), Raise: row.Raisers() + " can raise it"}, pools: map[string]sched.Held{}}
-		if row.Measure == store.MeasureSlots {
+		if row.Measure == queue.MeasureSlots {
 			q.bound.Soft, q.bound.Hard = row.Soft, row.Hard
 		}
 		q.used, q.until = row.Measured(now)
@@ -132,7 +132,7 @@ func (s *quotas) begin(pool string) {
 				q.bound.Elsewhere.Leaving += h.Leaving
 			}
 		}
-		if q.Measure == store.MeasureSlotHours {
+		if q.Measure == queue.MeasureSlotHours {
 			q.bound.Spent = q.spent(s.now)
 		}
 	}
@@ -219,10 +219,10 @@ func (t *term) measureQuotas(ctx context.Context) {
 // measureDue measures the quotas whose turn it is. One that cannot be measured keeps none of the
 // others waiting.
 func (t *term) measureDue(ctx context.Context) error {
-	ids, err := t.db.DueQuotas(ctx, measureOlder)
+	ids, err := queue.DueQuotas(ctx, t.db.DB, measureOlder)
 	for _, id := range ids {
-		failed := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-			_, err := tx.MeasureQuota(ctx, id)
+		failed := t.db.DB.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
+			_, err := queue.MeasureQuota(ctx, tx, id)
 			return err
 		})
 		if ctx.Err() != nil || errors.Is(failed, database.ErrNotLeader) {

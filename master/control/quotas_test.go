@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // TestQuotasOfACycle: which quotas bound an attempt, what is held elsewhere, and when slot-hours are used up.
@@ -16,15 +16,15 @@ func TestQuotasOfACycle(t *testing.T) {
 	now := time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
 	midnight := now.Truncate(24 * time.Hour)
 	id, eight, hundred, measured := 7, 8, 100, now.Add(-time.Hour)
-	slots := func(q store.Quota) store.Quota {
-		q.Measure, q.Hard = store.MeasureSlots, &eight
+	slots := func(q queue.Quota) queue.Quota {
+		q.Measure, q.Hard = queue.MeasureSlots, &eight
 		return q
 	}
-	list := []store.Quota{
-		slots(store.Quota{WorkspaceID: &id, Workspace: "w"}), slots(store.Quota{WorkspaceID: &id, Workspace: "w", Pool: "a"}),
-		slots(store.Quota{UserID: &id, Username: "ann"}), slots(store.Quota{WorkspaceID: &id, Workspace: "w", UserID: &id, Username: "ann"}),
-		slots(store.Quota{WorkspaceID: &id, Workspace: "w", ProjectID: &id, Project: "p"}), slots(store.Quota{WorkspaceID: &id, Workspace: "other"}),
-		{WorkspaceID: &id, Workspace: "w", Measure: store.MeasureSlotHours, Period: store.PeriodDay, Hard: &hundred, UsedSeconds: 95 * 3600, UsedSince: &midnight, MeasuredAt: &measured},
+	list := []queue.Quota{
+		slots(queue.Quota{WorkspaceID: &id, Workspace: "w"}), slots(queue.Quota{WorkspaceID: &id, Workspace: "w", Pool: "a"}),
+		slots(queue.Quota{UserID: &id, Username: "ann"}), slots(queue.Quota{WorkspaceID: &id, Workspace: "w", UserID: &id, Username: "ann"}),
+		slots(queue.Quota{WorkspaceID: &id, Workspace: "w", ProjectID: &id, Project: "p"}), slots(queue.Quota{WorkspaceID: &id, Workspace: "other"}),
+		{WorkspaceID: &id, Workspace: "w", Measure: queue.MeasureSlotHours, Period: queue.PeriodDay, Hard: &hundred, UsedSeconds: 95 * 3600, UsedSince: &midnight, MeasuredAt: &measured},
 	}
 	s := newQuotas(list, now)
 	names := func(pool string, by sharer) string {

@@ -12,9 +12,9 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Experiment is a live experiment with its search.
@@ -46,7 +46,7 @@ type Snapshot struct {
 	Workspaces  map[int]string      // names, by projects
 	Owners      map[int]string      // names, by users
 	Bound       map[string][]string // pools that only these workspaces may use
-	Quotas      []store.Quota
+	Quotas      []queue.Quota
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
 	Frozen      map[string]string            // regions of Nomad whose state is not trusted, with the reason: use only the runners' reports there, place nothing

@@ -150,6 +150,11 @@ func (db *DB) Close() { db.pool.Close() }
 // Ping asks whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return AsFault(db.pool.Ping(ctx)) }
 
+// Now is the time of the database.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	return Scalar[time.Time](ctx, db, `SELECT now()`)
+}
+
 // Conns returns how many connections are open, in use, and allowed.
 func (db *DB) Conns() (total, used, allowed int32) {
 	s := db.pool.Stat()

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -110,7 +111,7 @@ func (m *memory) ContinueExperiment(_ context.Context, _ int, c store.Continuati
 	return 1, nil
 }
 
-func (m *memory) QuotasOver(context.Context, int, int, int, string) ([]store.Quota, error) {
+func (m *memory) QuotasOver(context.Context, int, int, int, string) ([]queue.Quota, error) {
 	return nil, nil
 }
 

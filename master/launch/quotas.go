@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/spelling"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // quotas is the part of the store that quotaRemarks reads.
 type quotas interface {
-	QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]store.Quota, error)
+	QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]queue.Quota, error)
 }
 
 // quotaRemarks tells which quotas will keep a request waiting, and which soft bounds of slot-hours
@@ -30,8 +30,8 @@ func quotaRemarks(ctx context.Context, db quotas, workspace, project, user int, 
 	return remarks, err
 }
 
-func remarkOf(q store.Quota, slots int, now time.Time) string {
-	if q.Measure == store.MeasureSlots {
+func remarkOf(q queue.Quota, slots int, now time.Time) string {
+	if q.Measure == queue.MeasureSlots {
 		if q.Hard == nil || slots <= *q.Hard {
 			return ""
 		}
@@ -40,7 +40,7 @@ func remarkOf(q store.Quota, slots int, now time.Time) string {
 	}
 	seconds, _ := q.Measured(now)
 	hours, when := seconds/3600, ""
-	if q.Period != store.PeriodTotal {
+	if q.Period != queue.PeriodTotal {
 		when = " of this " + q.Period
 	}
 	switch {

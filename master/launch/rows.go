@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/detent-ml/detent/master/contexts"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
@@ -42,6 +43,10 @@ func (r Rows) Template(ctx context.Context, name string) (workspaces.Template, e
 
 func (r Rows) ConfigPolicies(ctx context.Context, workspace int, workload string) ([]workspaces.Policy, error) {
 	return workspaces.Policies(ctx, r.DB.DB, workspace, workload)
+}
+
+func (r Rows) QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]queue.Quota, error) {
+	return queue.QuotasOver(ctx, r.DB.DB, workspace, project, user, pool)
 }
 
 func (r Rows) OpenPool(ctx context.Context, pool string, to workspaces.Workspace) error {

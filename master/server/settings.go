@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/about"
 )
 
 // settingsInterval is how often a master reads the settings without a wake-up.
@@ -52,15 +52,15 @@ func (s *logShape) setLevel(name string) {
 
 // apply applies settings that are newer than this master's start, and reports whether one changed
 // anything.
-func (s *logShape) apply(settings []store.Setting) (changed bool) {
+func (s *logShape) apply(settings []about.Setting) (changed bool) {
 	for _, set := range settings {
 		switch _, known := levels[set.Value]; {
-		case set.Name == store.SettingLogLevel && known:
+		case set.Name == about.SettingLogLevel && known:
 			if set.Value != s.shown()["level"] {
 				s.setLevel(set.Value)
 				changed = true
 			}
-		case set.Name == store.SettingLogColor:
+		case set.Name == about.SettingLogColor:
 			on := set.Value == "true"
 			changed = s.color.Swap(on) != on || changed
 		}
@@ -114,7 +114,7 @@ func (c colored) Write(line []byte) (int, error) {
 
 // applySettings applies settings that administrators changed since this master started.
 func (m *master) applySettings(ctx context.Context) {
-	settings, err := m.db.SettingsSince(ctx, m.shape.since)
+	settings, err := about.SettingsSince(ctx, m.db.DB, m.shape.since)
 	if err != nil {
 		if ctx.Err() == nil {
 			m.log.Warn("could not read the settings of administrators; trying again", "error", err)
@@ -129,7 +129,7 @@ func (m *master) applySettings(ctx context.Context) {
 
 // followSettings applies settings until ctx ends.
 func (m *master) followSettings(ctx context.Context) {
-	wake, stop := m.bus.Subscribe(store.TopicSettings)
+	wake, stop := m.bus.Subscribe(about.TopicSettings)
 	defer stop()
 	tick := time.NewTicker(settingsInterval)
 	defer tick.Stop()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/about"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -76,13 +77,13 @@ func TestSettingsOfAllMasters(t *testing.T) {
 	second, _ := settled(t, dsn, "warning")
 	set := func(names, values []string) {
 		t.Helper()
-		if err := first.db.ChangeSettings(t.Context(), 1, names, values); err != nil {
+		if err := about.ChangeSettings(t.Context(), first.db.DB, 1, names, values); err != nil {
 			t.Fatal(err)
 		}
-		first.bus.Publish(store.TopicSettings)
+		first.bus.Publish(about.TopicSettings)
 	}
 	first.log.Debug("before")
-	set([]string{store.SettingLogLevel}, []string{"debug"})
+	set([]string{about.SettingLogLevel}, []string{"debug"})
 	first.waitFor(t, "debug", false)
 	second.waitFor(t, "debug", false)
 	first.log.Debug("after", "value", "\x1b[31m")
@@ -91,7 +92,7 @@ func TestSettingsOfAllMasters(t *testing.T) {
 	}
 
 	third, _ := settled(t, dsn, "error")
-	set([]string{store.SettingLogColor}, []string{"true"})
+	set([]string{about.SettingLogColor}, []string{"true"})
 	first.waitFor(t, "debug", true)
 	second.waitFor(t, "debug", true)
 	third.waitFor(t, "error", true)
@@ -100,7 +101,7 @@ func TestSettingsOfAllMasters(t *testing.T) {
 		t.Errorf("the log has %q", got)
 	}
 
-	set([]string{store.SettingLogColor, store.SettingLogLevel}, []string{"false", "critical"})
+	set([]string{about.SettingLogColor, about.SettingLogLevel}, []string{"false", "critical"})
 	for _, m := range []*master{first, second, third} {
 		m.waitFor(t, "critical", false)
 	}

@@ -181,10 +181,11 @@ type ExperimentPatch struct {
 
 // PatchExperiment changes an experiment.
 func (db *DB) PatchExperiment(ctx context.Context, id int, ch ExperimentPatch) error {
-	return db.Tx(ctx, func(tx *DB) error { return tx.patchExperiment(ctx, id, ch) })
+	return db.DB.Tx(ctx, func(tx *database.DB) error { return PatchExperiment(ctx, tx, id, ch) })
 }
 
-func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) error {
+// PatchExperiment changes an experiment within a transaction.
+func PatchExperiment(ctx context.Context, tx *database.DB, id int, ch ExperimentPatch) error {
 	top, resources := map[string]any{}, map[string]any{}
 	put(top, "name", ch.Name)
 	put(top, "description", ch.Description)
@@ -207,7 +208,7 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 	if err != nil {
 		return err
 	}
-	n, err := db.Exec(ctx, `
+	n, err := tx.Exec(ctx, `
 		UPDATE experiments SET name = coalesce(@name, name), description = coalesce(@description, description),
 			labels = coalesce(@labels::text[], labels), notes = coalesce(@notes, notes), max_slots = coalesce(@max_slots, max_slots),
 			weight = coalesce(@weight, weight), priority = coalesce(@priority, priority), pool = coalesce(@pool, pool),
@@ -222,19 +223,19 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 		return NoExperiment(id)
 	}
 	if err == nil && len(ch.Storage) > 0 {
-		_, err = db.Exec(ctx, `UPDATE experiments SET gc_requests = gc_requests + 1 WHERE id = $1`, id) // the loop applies the new policy
+		_, err = tx.Exec(ctx, `UPDATE experiments SET gc_requests = gc_requests + 1 WHERE id = $1`, id) // the loop applies the new policy
 	}
 	if err == nil && ch.Pool != nil {
-		_, err = db.Exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
+		_, err = tx.Exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
 	}
 	if err != nil || ch.Priority == nil {
 		return err
 	}
-	ids, err := database.Scalars[string](ctx, db.DB, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
+	ids, err := database.Scalars[string](ctx, tx, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
 	if err != nil {
 		return err
 	}
-	return tasks.PrioritizeAttempts(ctx, db.DB, ids, *ch.Priority)
+	return tasks.PrioritizeAttempts(ctx, tx, ids, *ch.Priority)
 }
 
 func put[T any](m map[string]any, key string, v *T) {

@@ -159,15 +159,3 @@ func TestConfigurationsDoNotFillAPage(t *testing.T) {
 		w.exec(`UPDATE trials SET `+column+` = '{}' WHERE id = $1`, trial)
 	}
 }
-
-// The job queue has the beginning of a long name.
-func TestLongNamesInTheQueue(t *testing.T) {
-	w := newWorld(t)
-	id := w.experiment(lossSearcher)
-	w.attempt(w.trial(id, 1, 1), 1, 1)
-	w.exec(`UPDATE experiments SET name = repeat('ü', 5000) WHERE id = $1`, id)
-	jobs, err := w.db.Jobs(t.Context(), auth.Everywhere(), "")
-	if err != nil || len(jobs) != 1 || jobs[0].Name != strings.Repeat("ü", 1000) {
-		t.Errorf("the queue has %d jobs, %v", len(jobs), err)
-	}
-}

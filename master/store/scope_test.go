@@ -2,9 +2,7 @@ package store
 
 import (
 	"reflect"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/tasks"
@@ -39,7 +37,6 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 		w.exec(`INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) SELECT $2, uuid, 'INFERENCE', $1, 1 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
 		w.exec(`INSERT INTO log_tasks (task_id, next) VALUES ($1, 2)`, name+"COMMAND")
-		w.exec(`INSERT INTO quotas (workspace_id, measure, period, hard) VALUES (CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 'slots', '', 1)`, name, theirs)
 	}
 	w.exec(`UPDATE tasks SET workspace_id = $1 WHERE id LIKE 'theirs%' OR experiment_id = $2`, theirs, experiments[1])
 	return w, theirs, experiments
@@ -122,18 +119,7 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"CountListed": func(in auth.Scope) (int, error) {
 			return of(func(e int) (int, error) { return w.db.CountListed(ctx, in, CheckpointFilter{ExperimentID: e}) })
 		},
-		"Jobs":       func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
-		"TrialsWith": func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
-		"Usages": func(in auth.Scope) (int, error) {
-			usedIn(w, theirs)
-			return lenOf(w.db.Usages(ctx, in, time.Unix(0, 0), time.Now(), 10))
-		},
-		"UsageSums": func(in auth.Scope) (int, error) {
-			usedIn(w, theirs)
-			list, err := w.db.UsageSums(ctx, in, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), true)
-			list = slices.DeleteFunc(list, func(s UsageSum) bool { return s.Kind != UsageUser })
-			return len(list), err
-		},
+		"TrialsWith":     func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
 		"ProjectUpdates": func(in auth.Scope) (int, error) { return lenOf(w.db.ProjectUpdates(ctx, in, follow)) },
 		"ModelUpdates":   func(in auth.Scope) (int, error) { return lenOf(w.db.ModelUpdates(ctx, in, follow)) },
 		"VersionUpdates": func(in auth.Scope) (int, error) {
@@ -142,8 +128,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"ProjectsByID": func(in auth.Scope) (int, error) { return lenOfFirst(w.db.ProjectsByID(ctx, in, all)) },
 		"ModelsByID":   func(in auth.Scope) (int, error) { return lenOfFirst(w.db.ModelsByID(ctx, in, all)) },
 		"VersionsByID": func(in auth.Scope) (int, error) { return lenOfFirst(w.db.VersionsByID(ctx, in, all)) },
-		"Quotas":       func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
-		"CountQuotas":  func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
 		"DiskUses": func(in auth.Scope) (sum int, err error) {
 			list, err := w.db.DiskUses(ctx, in)
 			for _, u := range list {
@@ -182,31 +166,3 @@ func TestListsKeepToTheirScope(t *testing.T) {
 func lenOf[T any](list []T, err error) (int, error) { return len(list), err }
 
 func lenOfFirst[T any](list []T, _ []int, err error) (int, error) { return len(list), err }
-
-// TestAQueueIsCountedWhole tests that Job.Ahead does not depend on the caller's scope.
-func TestAQueueIsCountedWhole(t *testing.T) {
-	w, theirs, _ := twoWorkspaces(t)
-	ahead := func(in auth.Scope) map[string]int {
-		list, err := w.db.Jobs(t.Context(), in, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := map[string]int{}
-		for _, j := range list {
-			found[j.ID] = j.Ahead
-		}
-		return found
-	}
-	all := ahead(auth.Everywhere())
-	for id, n := range ahead(auth.Scope{Workspaces: []int{theirs}}) {
-		if all[id] != n {
-			t.Errorf("job %s has %d ahead of it, and %d for those who see a part", id, all[id], n)
-		}
-	}
-}
-
-// usedIn makes an attempt of another user in each of two workspaces.
-func usedIn(w *world, theirs int) {
-	w.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, pool, slots, queued_at, started_at)
-		SELECT 'of ' || x, 'COMMAND', x, 'user ' || x, x, 'w', 'p', 1, now(), now() - interval '1 minute' FROM unnest(ARRAY[1, $1::int]) x ON CONFLICT DO NOTHING`, theirs)
-}

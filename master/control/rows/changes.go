@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
@@ -183,7 +184,7 @@ func queueAllocation(b *database.Statements, a AllocationChange) {
 	if a.Ended { // delete the session with which the program acts for its owner, and the data of its all-gathers
 		b.Queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 		b.Queue("DELETE FROM gathers WHERE allocation_id = $1", a.ID)
-		b.Queue(store.RecordUsage, a.ID)
+		b.Queue(queue.RecordUsage, a.ID)
 	}
 }
 
@@ -196,7 +197,7 @@ func queuePlacement(b *database.Statements, p Placement) {
 			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, model) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...), m.Model)
 	}
-	b.Queue(store.RecordUsage, p.AllocationID)
+	b.Queue(queue.RecordUsage, p.AllocationID)
 }
 
 // queueEvents adds a bundle's events. It locks the counter row of the experiment. Bundles

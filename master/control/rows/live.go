@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -178,7 +179,7 @@ type Live struct {
 	Matches     []LiveMatch         // matches of log policies with an action
 	Failures    []nodes.FailureCount
 	Bindings    []workspaces.Binding
-	Quotas      []store.Quota
+	Quotas      []queue.Quota
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
@@ -144,7 +144,7 @@ func (c *LiveCache) load(ctx context.Context, tx *database.DB, live *Live, known
 	if live.Bindings, err = workspaces.Bindings(ctx, tx); err != nil {
 		return err
 	}
-	if live.Quotas, err = database.Rows[store.Quota](ctx, tx, store.LiveQuotas); err != nil {
+	if live.Quotas, err = queue.LiveQuotas(ctx, tx); err != nil {
 		return err
 	}
 	if live.DueGCs, err = dueGCs(ctx, tx); err != nil {

@@ -3,7 +3,7 @@ package rows
 import (
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -29,9 +29,9 @@ func TestPausedTasksAreNotLive(t *testing.T) {
 func TestAllQuotasAreLive(t *testing.T) {
 	w := newWorld(t)
 	eight, one, two := 8, 1, 2
-	for _, q := range []store.Quota{{WorkspaceID: &one}, {WorkspaceID: &one, UserID: &two}, {UserID: &two}} {
-		q.Measure, q.Hard = store.MeasureSlots, &eight
-		if _, err := w.DB.SetQuota(t.Context(), q, func(store.Quota) error { return nil }); err != nil {
+	for _, q := range []queue.Quota{{WorkspaceID: &one}, {WorkspaceID: &one, UserID: &two}, {UserID: &two}} {
+		q.Measure, q.Hard = queue.MeasureSlots, &eight
+		if _, err := queue.SetQuota(t.Context(), w.DB.DB, q, func(queue.Quota) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package store
+package queue
 
 import (
 	"context"
@@ -52,8 +52,8 @@ const inWindow = `
 	AND (@scope::int[] IS NULL OR u.workspace_id = ANY(@scope))`
 
 // Usages lists at most limit attempts that ran within a window, in the order of their start.
-func (db *DB) Usages(ctx context.Context, in auth.Scope, since, until time.Time, limit int) ([]Usage, error) {
-	return database.Rows[Usage](ctx, db.DB, `
+func Usages(ctx context.Context, db *database.DB, in auth.Scope, since, until time.Time, limit int) ([]Usage, error) {
+	return database.Rows[Usage](ctx, db, `
 		SELECT u.allocation_id, u.task_type, u.owner_id, u.username, u.workspace, u.project, u.experiment_id, u.labels, u.pool, u.slots, u.models, u.started_at, u.ended_at,
 			greatest(0, extract(epoch FROM least(coalesce(u.ended_at, now()), @until) - greatest(u.started_at, @since)))::float8 AS seconds
 		FROM usage u WHERE `+inWindow+` ORDER BY u.started_at, u.allocation_id LIMIT @limit`,
@@ -82,12 +82,12 @@ const (
 
 // UsageSums adds up the slot-seconds of each day, or each month, of a window. Days begin at
 // midnight UTC; an attempt counts on each day for the time that it held its slots there.
-func (db *DB) UsageSums(ctx context.Context, in auth.Scope, since, until time.Time, monthly bool) ([]UsageSum, error) {
+func UsageSums(ctx context.Context, db *database.DB, in auth.Scope, since, until time.Time, monthly bool) ([]UsageSum, error) {
 	period := "day"
 	if monthly {
 		period = "month"
 	}
-	return database.Rows[UsageSum](ctx, db.DB, `
+	return database.Rows[UsageSum](ctx, db, `
 		WITH held AS (
 			SELECT u.*, greatest(u.started_at, @since) AT TIME ZONE 'UTC' AS since, least(coalesce(u.ended_at, now()), @until) AT TIME ZONE 'UTC' AS until
 			FROM usage u WHERE u.slots > 0 AND `+inWindow+`),

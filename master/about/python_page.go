@@ -1,4 +1,4 @@
-package api
+package about
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"github.com/detent-ml/detent/docs/python"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 //go:embed python_page.html
@@ -20,16 +19,8 @@ var pythonTemplate string
 // pythonFrame is the frame of all pages. It is parsed once, because anybody can request these pages.
 var pythonFrame = template.Must(template.New("page").Parse(pythonTemplate))
 
-func (a *API) registerDocs() {
-	rest.Raw(a.router, v1.GetOpenAPI, a.router.OpenAPI)
-	rest.Raw(a.router, v1.GetSwagger, a.router.OpenAPI)
-	rest.Raw(a.router, v1.GetDocs, a.router.DocsPage)
-	rest.Raw(a.router, v1.GetPythonDocs, a.pythonPage)
-	rest.Raw(a.router, v1.GetPythonModuleDocs, a.pythonPage)
-}
-
 // pythonPage shows the reference of the Python package: a module's page, or the list of all.
-func (a *API) pythonPage(_ context.Context, c *rest.Call) error {
+func (m *master) pythonPage(_ context.Context, c *rest.Call) error {
 	module := c.Param("module")
 	page, err := python.Read(module)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +30,7 @@ func (a *API) pythonPage(_ context.Context, c *rest.Call) error {
 		return err
 	}
 	var b bytes.Buffer
-	err = pythonFrame.Execute(&b, map[string]any{"Page": page, "Module": module, "List": python.Path, "Version": a.cfg.DetentVersion})
+	err = pythonFrame.Execute(&b, map[string]any{"Page": page, "Module": module, "List": python.Path, "Version": m.DetentVersion})
 	if err != nil {
 		return err
 	}

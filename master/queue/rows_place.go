@@ -1,4 +1,4 @@
-package store
+package queue
 
 import (
 	"context"
@@ -6,56 +6,60 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/tasks"
 )
 
-// MoveTask moves a task that is not a trial and has not started to another pool.
-func (db *DB) MoveTask(ctx context.Context, id, pool string) error {
+// moveTask moves a task that is not a trial and has not started to another pool.
+func moveTask(ctx context.Context, db *database.DB, id, pool string) error {
 	return db.Change(ctx, fault.New(fault.Invalid, "task %s runs or has ended; only experiments can change their pool while they run", id), `
 		UPDATE tasks SET pool = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL AND NOT EXISTS (
 			SELECT FROM allocations a WHERE a.task_id = $1 AND a.state NOT IN ('PENDING', 'TERMINATED'))`, id, pool)
 }
 
-// PlaceJob moves a job in the queue directly before or behind another job of the same pool,
-// and sets its priority to that of the other job, unless may returns an error. If the times of queueing leave no gap,
-// the jobs behind get later times, by a microsecond.
-func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool, may func(priority int) error) error {
-	return db.Tx(ctx, func(tx *DB) error {
+// A Move moves a job in the queue directly before or behind another job of the same pool, whose priority the job gets.
+type Move struct {
+	Job    string
+	Anchor string // the other job, which waits
+	Ahead  bool   // the job moves before the anchor, not behind it
+	// Prioritize stores the new priority of the job in the transaction of the move, or returns why the job may not have this priority.
+	Prioritize func(ctx context.Context, tx *database.DB, j Job, priority int) error
+}
+
+// Place stores the new place of a job. If the times of queueing leave no gap, the jobs behind get later times, by a microsecond.
+func Place(ctx context.Context, db *database.DB, m Move) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
 			return err
 		}
-		all, err := tx.Jobs(ctx, auth.Everywhere(), "")
+		all, err := Jobs(ctx, tx, auth.Everywhere(), "")
 		if err != nil {
 			return err
 		}
-		me, err := waitingJob(all, id)
+		me, err := queuedJob(all, m.Job)
 		if err != nil {
 			return err
 		}
-		other, err := waitingJob(all, anchor)
+		other, err := queuedJob(all, m.Anchor)
 		switch {
 		case err != nil:
 			return err
 		case other.Scheduled():
-			return fault.New(fault.Invalid, "job %s does not wait: it already runs", anchor)
+			return fault.New(fault.Invalid, "job %s does not wait: it already runs", m.Anchor)
 		case me.Pool != other.Pool:
-			return fault.New(fault.Invalid, "job %s is in pool %s and job %s in pool %s", id, me.Pool, anchor, other.Pool)
+			return fault.New(fault.Invalid, "job %s is in pool %s and job %s in pool %s", m.Job, me.Pool, m.Anchor, other.Pool)
 		}
 		if me.Priority != other.Priority {
-			if err := may(other.Priority); err != nil {
-				return err
-			}
-			if err := tx.prioritize(ctx, me, other.Priority); err != nil {
+			if err := m.Prioritize(ctx, tx, me, other.Priority); err != nil {
 				return err
 			}
 		}
-		return tx.insertJob(ctx, all, me, other, ahead)
+		return insertJob(ctx, tx, all, me, other, m.Ahead)
 	})
 }
 
-func waitingJob(all []Job, id string) (Job, error) {
+func queuedJob(all []Job, id string) (Job, error) {
 	i := slices.IndexFunc(all, func(j Job) bool { return j.ID == id })
 	if i < 0 {
 		return Job{}, fault.New(fault.NotFound, "job %s is not in any queue", id)
@@ -63,15 +67,8 @@ func waitingJob(all []Job, id string) (Job, error) {
 	return all[i], nil
 }
 
-func (db *DB) prioritize(ctx context.Context, j Job, priority int) error {
-	if j.ExperimentID == nil {
-		return tasks.PrioritizeIn(ctx, db.DB, j.TaskID, priority)
-	}
-	return db.patchExperiment(ctx, *j.ExperimentID, ExperimentPatch{Priority: &priority})
-}
-
 // insertJob stores the job's time of queueing, and those of the jobs that move back.
-func (db *DB) insertJob(ctx context.Context, all []Job, me, other Job, ahead bool) error {
+func insertJob(ctx context.Context, tx *database.DB, all []Job, me, other Job, ahead bool) error {
 	queue := slices.DeleteFunc(slices.Clone(all), func(j Job) bool {
 		return j.ID == me.ID || j.Pool != other.Pool || j.Priority != other.Priority || j.Scheduled()
 	})
@@ -88,11 +85,11 @@ func (db *DB) insertJob(ctx context.Context, all []Job, me, other Job, ahead boo
 	for i, m := range shifted {
 		jobs, times = append(jobs, queue[i]), append(times, m)
 	}
-	return db.setQueueTimes(ctx, jobs, times)
+	return setTimes(ctx, tx, jobs, times)
 }
 
-// setQueueTimes stores the times of jobs, and locks them in the order of their ids.
-func (db *DB) setQueueTimes(ctx context.Context, jobs []Job, at []time.Time) error {
+// setTimes stores the times of queueing of jobs, and locks the jobs in the order of their ids.
+func setTimes(ctx context.Context, tx *database.DB, jobs []Job, at []time.Time) error {
 	var experiments []int
 	var tasks []string
 	var ofExperiments, ofTasks []time.Time
@@ -104,14 +101,14 @@ func (db *DB) setQueueTimes(ctx context.Context, jobs []Job, at []time.Time) err
 		}
 	}
 	if len(experiments) > 0 {
-		if _, err := db.Exec(ctx, `UPDATE experiments o SET queue_time = x.at FROM (
+		if _, err := tx.Exec(ctx, `UPDATE experiments o SET queue_time = x.at FROM (
 			SELECT e.id, u.at FROM experiments e JOIN unnest($1::int[], $2::timestamptz[]) u (id, at) ON u.id = e.id ORDER BY e.id FOR NO KEY UPDATE OF e) x
 			WHERE o.id = x.id`, experiments, ofExperiments); err != nil {
 			return err
 		}
 	}
 	if len(tasks) > 0 {
-		if _, err := db.Exec(ctx, `UPDATE tasks o SET queue_time = x.at FROM (
+		if _, err := tx.Exec(ctx, `UPDATE tasks o SET queue_time = x.at FROM (
 			SELECT k.id, u.at FROM tasks k JOIN unnest($1::text[], $2::timestamptz[]) u (id, at) ON u.id = k.id ORDER BY k.id FOR NO KEY UPDATE OF k) x
 			WHERE o.id = x.id`, tasks, ofTasks); err != nil {
 			return err

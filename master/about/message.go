@@ -1,4 +1,4 @@
-package api
+package about
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -26,22 +26,22 @@ const (
 
 // notice is the cached message to all users.
 type notice struct {
-	db *store.DB
+	db *database.DB
 
 	mu      sync.Mutex
 	read    time.Time
-	message *store.ClusterMessage
+	message *Message
 }
 
 // shown is the current message; nil for none. While the database does not answer, it is the
 // last message: the first call of every client requests it.
-func (n *notice) shown(ctx context.Context, now time.Time) *store.ClusterMessage {
+func (n *notice) shown(ctx context.Context, now time.Time) *Message {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now.Sub(n.read) > noticeAge {
 		ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 		defer cancel()
-		if m, err := n.db.ClusterMessage(ctx); err == nil {
+		if m, err := currentMessage(ctx, n.db); err == nil {
 			n.message = m
 		}
 		n.read = now
@@ -59,39 +59,39 @@ func (n *notice) forget() {
 	n.read = time.Time{}
 }
 
-func wireMessage(m *store.ClusterMessage) *v1.ClusterMessage {
+func (m *Message) wire() *v1.ClusterMessage {
 	if m == nil {
 		return nil
 	}
 	return &v1.ClusterMessage{Message: m.Message, StartTime: m.StartTime, EndTime: m.EndTime, CreatedTime: m.CreatedAt}
 }
 
-func (a *API) clusterMessage(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetClusterMessageResponse, error) {
-	m, err := a.db.ClusterMessage(ctx)
-	return &v1.GetClusterMessageResponse{ClusterMessage: wireMessage(m)}, err
+func (m *master) message(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetClusterMessageResponse, error) {
+	message, err := currentMessage(ctx, m.DB)
+	return &v1.GetClusterMessageResponse{ClusterMessage: message.wire()}, err
 }
 
-func (a *API) setClusterMessage(ctx context.Context, c *rest.Call, req *v1.SetClusterMessageRequest) (*v1.Empty, error) {
-	m, err := newClusterMessage(req, time.Now())
+func (m *master) setMessage(ctx context.Context, c *rest.Call, req *v1.SetClusterMessageRequest) (*v1.Empty, error) {
+	message, err := newMessage(req, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.SetClusterMessage(ctx, c.Who().UserID, m); err != nil {
+	if err := setMessage(ctx, m.DB, c.Who().UserID, message); err != nil {
 		return nil, err
 	}
-	a.notice.forget()
+	m.notice.forget()
 	return &v1.Empty{}, nil
 }
 
-func (a *API) deleteClusterMessage(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.Empty, error) {
-	err := a.db.ClearClusterMessage(ctx)
-	a.notice.forget()
+func (m *master) deleteMessage(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.Empty, error) {
+	err := clearMessage(ctx, m.DB)
+	m.notice.forget()
 	return &v1.Empty{}, err
 }
 
-// newClusterMessage checks a request for a message.
-func newClusterMessage(req *v1.SetClusterMessageRequest, now time.Time) (store.ClusterMessage, error) {
-	m := store.ClusterMessage{Message: strings.TrimSpace(req.Message), StartTime: now, EndTime: req.EndTime}
+// newMessage checks a request for a message.
+func newMessage(req *v1.SetClusterMessageRequest, now time.Time) (Message, error) {
+	m := Message{Message: strings.TrimSpace(req.Message), StartTime: now, EndTime: req.EndTime}
 	if n := utf8.RuneCountInString(m.Message); n == 0 || n > maxMessageRunes {
 		return m, fault.New(fault.Invalid, "message: expected 1 to %d characters, found %d", maxMessageRunes, n)
 	}

@@ -1,4 +1,4 @@
-package api
+package about
 
 import (
 	"context"
@@ -26,11 +26,6 @@ const (
 // profileNames are the profiles of Go's runtime. The program's arguments ("cmdline") are not among
 // them.
 var profileNames = []string{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}
-
-func (a *API) registerProfiles() {
-	rest.Raw(a.router, v1.ListProfiles, func(_ context.Context, c *rest.Call) error { return c.Hijack(http.HandlerFunc(listProfiles)) })
-	rest.RawOn(a.router, v1.GetProfile, onProfile(), a.profile)
-}
 
 // listProfiles writes Go's own page. Its links need the path to end in a slash.
 func listProfiles(w http.ResponseWriter, r *http.Request) {
@@ -63,23 +58,23 @@ func onProfile() rest.Object[http.Handler] {
 }
 
 // profile answers go tool pprof and browsers.
-func (a *API) profile(_ context.Context, c *rest.Call, h http.Handler) error {
+func (m *master) profile(_ context.Context, c *rest.Call, h http.Handler) error {
 	if text, ok := c.Query("seconds"); ok {
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(seconds > 0 && seconds <= maxProfileTime.Seconds()) {
 			return fault.New(fault.Invalid, "seconds: must be more than 0 and at most %d", int(maxProfileTime.Seconds()))
 		}
 	}
-	if !a.profiles.Take(c.Who().UserID) {
+	if !m.profiles.Take(c.Who().UserID) {
 		return fault.New(fault.TooMany, "this master is being profiled; try again when the profile has ended")
 	}
 	who := c.Who().UserID
 	err := c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer a.profiles.Free(who)
+		defer m.profiles.Free(who)
 		h.ServeHTTP(w, r)
 	}))
 	if err != nil { // the handler was not called
-		a.profiles.Free(who)
+		m.profiles.Free(who)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package api
+package about
 
 import (
 	"bytes"
@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // healthTimeout limits the query of the database, because callers of /health wait only for a
@@ -33,30 +32,30 @@ type health struct {
 	Warnings []risks.Risk `json:"warnings,omitempty"`
 }
 
-func (a *API) health(ctx context.Context, c *rest.Call) error {
+func (m *master) health(ctx context.Context, c *rest.Call) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	h := a.healthNow(ctx)
+	h := m.healthNow(ctx)
 	if h.Status != "up" {
 		c.Status(http.StatusServiceUnavailable)
 		c.Set("Retry-After", "1")
 	}
 	if who, err := c.Identify(ctx); err == nil && who.IsAdmin() {
-		h.Warnings = a.cfg.Risks
+		h.Warnings = m.Risks
 	}
 	return c.Send(h)
 }
 
 // healthNow asks the database. Anybody may ask for the health, as often as they like, so callers share one question at a time.
-func (a *API) healthNow(ctx context.Context) health {
-	answer := a.healthAsked.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(a.stopping, healthTimeout)
+func (m *master) healthNow(ctx context.Context) health {
+	answer := m.asked.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(m.stopping, healthTimeout)
 		defer cancel()
 		h := health{Status: "up", Database: "up"}
-		holder, _, _, err := a.db.Leader(ctx)
+		holder, _, _, err := m.DB.Leader(ctx)
 		if err == nil {
 			h.Leader = holder
-			h.Alarm, err = nodes.Alarm(ctx, a.db.DB)
+			h.Alarm, err = nodes.Alarm(ctx, m.DB)
 		}
 		return h, err
 	})
@@ -73,8 +72,8 @@ func (a *API) healthNow(ctx context.Context) health {
 	return health{Status: "down", Database: err.Error()}
 }
 
-// mayScrape fails if the caller is on another machine and not signed in.
-func (a *API) mayScrape(ctx context.Context, c *rest.Call) error {
+// MayScrape fails if the caller is on another machine and not signed in.
+func MayScrape(ctx context.Context, c *rest.Call) error {
 	if c.RemoteIP().IsLoopback() && !c.Proxied() {
 		return nil
 	}
@@ -82,44 +81,44 @@ func (a *API) mayScrape(ctx context.Context, c *rest.Call) error {
 	return err
 }
 
-// prometheus needs no sign-in from this machine, where the agents of Nomad and Consul scrape,
-// and a sign-in from other machines.
-func (a *API) prometheus(ctx context.Context, c *rest.Call) error {
-	if err := a.mayScrape(ctx, c); err != nil {
+// measurements asks for no sign-in from this machine, where the agents of Nomad and Consul scrape, and for a sign-in from other
+// machines.
+func (m *master) measurements(ctx context.Context, c *rest.Call) error {
+	if err := MayScrape(ctx, c); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	var b bytes.Buffer
-	a.router.WriteMetrics(&b)
-	total, used, allowed := a.db.Conns()
+	m.router.WriteMetrics(&b)
+	total, used, allowed := m.DB.Conns()
 	rest.Gauge(&b, "det_database_connections", "", float64(total))
 	rest.Gauge(&b, "det_database_connections_used", "", float64(used))
 	rest.Gauge(&b, "det_database_connections_allowed", "", float64(allowed))
-	if a.cfg.Loop != nil {
-		cycles, last, leads := a.cfg.Loop()
+	if m.Loop != nil {
+		cycles, last, leads := m.Loop()
 		rest.Gauge(&b, "det_loop_cycles_total", "", float64(cycles))
 		rest.Gauge(&b, "det_loop_last_cycle_seconds", "", last.Seconds())
 		rest.Gauge(&b, "det_this_master_leads", "", map[bool]float64{true: 1}[leads])
 	}
-	if a.cfg.Connections != nil {
-		open, refused := a.cfg.Connections()
+	if m.Connections != nil {
+		open, refused := m.Connections()
 		rest.Gauge(&b, "det_connections", "", float64(open))
 		rest.Gauge(&b, "det_connections_refused_total", "", float64(refused))
 	}
-	rest.Gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.Count()))
-	if a.cfg.Proxy != nil {
-		rest.Gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
+	rest.Gauge(&b, "det_untrusted_forwarders", "", float64(m.Forwarders()))
+	if m.Visits != nil {
+		rest.Gauge(&b, "det_visits_open", "", float64(m.Visits()))
 	}
-	b.Write(a.scraped.read(time.Now(), func(b *bytes.Buffer) { a.clusterGauges(ctx, b) }))
-	if a.cfg.Demand != nil {
-		nodes.WriteDemand(&b, a.cfg.Demand())
+	b.Write(m.scraped.read(time.Now(), func(b *bytes.Buffer) { m.clusterGauges(ctx, b) }))
+	if m.Demand != nil {
+		nodes.WriteDemand(&b, m.Demand())
 	}
 	c.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	return c.SendBody(b.Bytes())
 }
 
-// A scrape is what was read from the database for /metrics. All who ask within a second get the same, so that nobody can make each
+// A scrape is what was read from the database for /metrics. All callers within a second get the same, so that no caller can make each
 // request a handful of queries.
 type scrape struct {
 	mu sync.Mutex
@@ -138,15 +137,13 @@ func (s *scrape) read(now time.Time, read func(*bytes.Buffer)) []byte {
 	return slices.Clone(s.b.Bytes())
 }
 
-// clusterGauges are read from the database. If the database does not answer, a scrape reports
-// that.
-func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
-	holder, _, term, err := a.db.Leader(ctx)
-	if err != nil {
-		rest.Gauge(b, "det_database_up", "", 0)
-		return
+// clusterGauges writes what the database knows of the cluster, or that the database does not answer.
+func (m *master) clusterGauges(ctx context.Context, b *bytes.Buffer) {
+	holder, _, term, err := m.DB.Leader(ctx)
+	var use []nodes.PoolUse
+	if err == nil {
+		use, err = nodes.PoolUses(ctx, m.DB)
 	}
-	use, err := nodes.PoolUses(ctx, a.db.DB)
 	if err != nil {
 		rest.Gauge(b, "det_database_up", "", 0)
 		return
@@ -154,32 +151,12 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	rest.Gauge(b, "det_database_up", "", 1)
 	rest.Gauge(b, "det_leader_term", "", float64(term))
 	rest.Gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
-	if orphans, err := nodes.Orphans(ctx, a.db.DB, 0, nodes.MaxOrphans); err == nil {
+	if orphans, err := nodes.Orphans(ctx, m.DB, 0, nodes.MaxOrphans); err == nil {
 		rest.Gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
-	a.quotaGauges(ctx, b)
+	queue.WriteQuotas(ctx, m.DB, b)
 	for _, u := range use {
 		rest.Gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
 		rest.Gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))
-	}
-}
-
-// quotaGauges are what is held or used under each quota, and its bounds. The labels name it by numbers
-// only, because everybody who reaches the master's address reads them.
-func (a *API) quotaGauges(ctx context.Context, b *bytes.Buffer) {
-	list, err := a.db.Quotas(ctx, auth.Everywhere(), 0, store.QuotaFilter{}, 0, maxShown)
-	if err != nil {
-		return
-	}
-	now := time.Now()
-	for _, q := range list {
-		w := wireQuota(q, now)
-		labels := fmt.Sprintf("{quota=%q,workspace=%q,project=%q,user=%q,pool=%q,measure=%q,period=%q", fmt.Sprint(q.ID), fmt.Sprint(w.WorkspaceID), fmt.Sprint(w.ProjectID), fmt.Sprint(w.UserID), q.Pool, q.Measure, q.Period)
-		rest.Gauge(b, "det_quota_used", labels+"}", w.Used)
-		for bound, n := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
-			if n != nil {
-				rest.Gauge(b, "det_quota_bound", labels+fmt.Sprintf(",bound=%q}", bound), float64(*n))
-			}
-		}
 	}
 }

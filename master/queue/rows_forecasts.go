@@ -1,4 +1,4 @@
-package store
+package queue
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func JobKey(experiment int) string { return "experiment " + strconv.Itoa(experim
 const maxForecastAge = 5 * time.Minute
 
 // SetForecasts replaces the forecasts of all pools.
-func (db *DB) SetForecasts(ctx context.Context, list []Forecast) error {
+func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
 	pools := make([]string, len(list))
 	for i, f := range list {
 		pools[i] = f.Pool
@@ -57,8 +57,8 @@ func (db *DB) SetForecasts(ctx context.Context, list []Forecast) error {
 }
 
 // Forecasts lists the current forecasts by pool.
-func (db *DB) Forecasts(ctx context.Context) (map[string]Forecast, error) {
-	list, err := database.Rows[Forecast](ctx, db.DB, `SELECT pool, computed_at, starts, others FROM forecasts WHERE computed_at > now() - $1::interval`, maxForecastAge)
+func Forecasts(ctx context.Context, db *database.DB) (map[string]Forecast, error) {
+	list, err := database.Rows[Forecast](ctx, db, `SELECT pool, computed_at, starts, others FROM forecasts WHERE computed_at > now() - $1::interval`, maxForecastAge)
 	if err != nil {
 		return nil, err
 	}

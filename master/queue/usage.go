@@ -1,4 +1,4 @@
-package api
+package queue
 
 import (
 	"context"
@@ -10,19 +10,10 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-func (a *API) registerUsage() {
-	rest.Serve(a.router, v1.GetRawUsage, a.rawUsage)
-	rest.Serve(a.router, v1.GetAggregatedUsage, a.aggregatedUsage)
-	rest.Serve(a.router, v1.ListDiskUse, a.listDiskUse)
-	rest.ServeCSV(a.router, v1.GetRawUsageCSV, a.rawUsageCSV)
-	rest.ServeCSV(a.router, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
-	rest.ServeCSV(a.router, v1.GetAllocationsCSV, a.allocationsCSV)
-}
 
 const (
 	maxUsages   = 100_000                   // attempts of one answer
@@ -82,38 +73,34 @@ func usagePeriod(req *v1.GetAggregatedUsageRequest) (since, until time.Time, mon
 }
 
 // usages lists the attempts that a request asks for.
-func (a *API) usages(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([]store.Usage, error) {
+func (d Deps) usages(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([]Usage, error) {
 	since, until, err := usageWindow(req)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Usages(ctx, c.Scope(), since, until, maxUsages+1)
+	list, err := Usages(ctx, d.DB, c.Scope(), since, until, maxUsages+1)
 	if err == nil && len(list) > maxUsages {
 		return nil, fault.New(fault.TooLarge, "more than %d attempts are in this time; ask for a shorter one", maxUsages)
 	}
 	return list, err
 }
 
-func (a *API) rawUsage(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) (*v1.ResourceAllocationRawResponse, error) {
-	list, err := a.usages(ctx, c, req)
+func (d Deps) rawUsage(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) (*v1.ResourceAllocationRawResponse, error) {
+	list, err := d.usages(ctx, c, req)
 	resp := &v1.ResourceAllocationRawResponse{ResourceEntries: make([]v1.ResourceAllocationRawEntry, len(list))}
 	for i, u := range list {
-		e := v1.ResourceAllocationRawEntry{Kind: strings.ToLower(u.TaskType), StartTime: &list[i].StartedAt, EndTime: u.EndedAt, Username: u.Username, UserID: u.OwnerID,
-			Labels: u.Labels, Seconds: u.Seconds, Slots: u.Slots, GPUModels: u.Models}
-		if u.ExperimentID != nil {
-			e.ExperimentID = *u.ExperimentID
-		}
-		resp.ResourceEntries[i] = e
+		resp.ResourceEntries[i] = v1.ResourceAllocationRawEntry{Kind: strings.ToLower(u.TaskType), StartTime: &list[i].StartedAt, EndTime: u.EndedAt, Username: u.Username, UserID: u.OwnerID,
+			Labels: u.Labels, Seconds: u.Seconds, Slots: u.Slots, GPUModels: u.Models, ExperimentID: optional.Value(u.ExperimentID)}
 	}
 	return resp, err
 }
 
-func (a *API) aggregatedUsage(ctx context.Context, c *rest.Call, req *v1.GetAggregatedUsageRequest) (*v1.ResourceAllocationAggregatedResponse, error) {
+func (d Deps) aggregatedUsage(ctx context.Context, c *rest.Call, req *v1.GetAggregatedUsageRequest) (*v1.ResourceAllocationAggregatedResponse, error) {
 	since, until, monthly, err := usagePeriod(req)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := a.db.UsageSums(ctx, c.Scope(), since, until, monthly)
+	sums, err := UsageSums(ctx, d.DB, c.Scope(), since, until, monthly)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +116,7 @@ func (a *API) aggregatedUsage(ctx context.Context, c *rest.Call, req *v1.GetAggr
 				ByWorkspace: map[string]float64{}, ByProject: map[string]float64{}, ByTaskType: map[string]float64{}, ByGPUModel: map[string]float64{}})
 		}
 		e := &resp.ResourceEntries[len(resp.ResourceEntries)-1]
-		if s.Kind == store.UsageTotal {
+		if s.Kind == UsageTotal {
 			e.Seconds = s.Seconds
 			continue
 		}
@@ -140,8 +127,8 @@ func (a *API) aggregatedUsage(ctx context.Context, c *rest.Call, req *v1.GetAggr
 
 // usageBy are the sums of an entry by their kinds.
 func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]float64 {
-	return map[string]map[string]float64{store.UsageUser: e.ByUsername, store.UsageLabel: e.ByExperimentLabel, store.UsagePool: e.ByResourcePool,
-		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType, store.UsageModel: e.ByGPUModel}
+	return map[string]map[string]float64{UsageUser: e.ByUsername, UsageLabel: e.ByExperimentLabel, UsagePool: e.ByResourcePool,
+		UsageWorkspace: e.ByWorkspace, UsageProject: e.ByProject, UsageTask: e.ByTaskType, UsageModel: e.ByGPUModel}
 }
 
 // slotHours formats slot-hours as Determined does, which writes 0.0 for zero here only.
@@ -166,8 +153,8 @@ func csvID(id *int) string {
 	return strconv.Itoa(*id)
 }
 
-func (a *API) rawUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([][]string, error) {
-	list, err := a.usages(ctx, c, req)
+func (d Deps) rawUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([][]string, error) {
+	list, err := d.usages(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +167,8 @@ func (a *API) rawUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageReq
 }
 
 // allocationsCSV leaves imagepulling_time empty: the time for images is not recorded.
-func (a *API) allocationsCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([][]string, error) {
-	list, err := a.usages(ctx, c, req)
+func (d Deps) allocationsCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([][]string, error) {
+	list, err := d.usages(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -193,20 +180,20 @@ func (a *API) allocationsCSV(ctx context.Context, c *rest.Call, req *v1.GetUsage
 	return lines, nil
 }
 
-func (a *API) aggregatedUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetAggregatedUsageRequest) ([][]string, error) {
-	sums, err := a.aggregatedUsage(ctx, c, req)
+func (d Deps) aggregatedUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetAggregatedUsageRequest) ([][]string, error) {
+	sums, err := d.aggregatedUsage(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
 	lines := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
 	for _, e := range sums.ResourceEntries {
 		by := usageBy(&e)
-		for _, kind := range []string{store.UsageLabel, store.UsageUser, store.UsagePool, store.UsageWorkspace, store.UsageProject, store.UsageTask, store.UsageModel} {
+		for _, kind := range []string{UsageLabel, UsageUser, UsagePool, UsageWorkspace, UsageProject, UsageTask, UsageModel} {
 			for _, key := range slices.Sorted(maps.Keys(by[kind])) {
 				lines = append(lines, []string{kind, key, e.PeriodStart, fmt.Sprintf("%f", by[kind][key])})
 			}
 		}
-		lines = append(lines, []string{store.UsageTotal, store.UsageTotal, e.PeriodStart, fmt.Sprintf("%f", e.Seconds)})
+		lines = append(lines, []string{UsageTotal, UsageTotal, e.PeriodStart, fmt.Sprintf("%f", e.Seconds)})
 	}
 	return lines, nil
 }

@@ -1,4 +1,4 @@
-package store
+package queue
 
 import (
 	"context"
@@ -137,7 +137,6 @@ const (
 		AND (q.project_id IS NULL OR x.project_id = q.project_id) AND (q.user_id IS NULL OR x.owner_id = q.user_id)`
 	quotaSelect = `SELECT ` + quotaColumns + `, CASE q.measure WHEN 'slots' THEN coalesce((SELECT sum(x.slots) FROM usage x
 		WHERE coalesce(x.ended_at, 'infinity'::timestamptz) = 'infinity' AND ` + underQuota + `), 0) ELSE 0 END AS held` + quotaTables
-	LiveQuotas = `SELECT ` + quotaColumns + `, 0 AS held` + quotaTables + ` ORDER BY q.id`
 )
 
 // A QuotaFilter chooses quotas; 0 stands for all.
@@ -147,27 +146,27 @@ const chosenQuotas = quotaTables + `
 	WHERE ($1::int[] IS NULL OR w.id = ANY($1) OR w.id IS NULL AND q.user_id = $2) AND ($3 = 0 OR w.id = $3) AND ($4 = 0 OR q.project_id = $4) AND ($5 = 0 OR q.user_id = $5)`
 
 // Quotas lists quotas of the workspaces of a scope, and those of the user me in all workspaces.
-func (db *DB) Quotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter, offset, limit int) ([]Quota, error) {
-	return database.Rows[Quota](ctx, db.DB, `SELECT * FROM (`+quotaSelect+` WHERE q.id IN (SELECT q.id`+chosenQuotas+`)) q
+func Quotas(ctx context.Context, db *database.DB, in auth.Scope, me int, f QuotaFilter, offset, limit int) ([]Quota, error) {
+	return database.Rows[Quota](ctx, db, `SELECT * FROM (`+quotaSelect+` WHERE q.id IN (SELECT q.id`+chosenQuotas+`)) q
 		ORDER BY workspace, project, username, pool, measure, period OFFSET $6 LIMIT $7`, in.Only(), me, f.Workspace, f.Project, f.User, offset, limit)
 }
 
 // CountQuotas is the number of quotas that Quotas lists without a limit.
-func (db *DB) CountQuotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter) (int, error) {
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+chosenQuotas, in.Only(), me, f.Workspace, f.Project, f.User)
+func CountQuotas(ctx context.Context, db *database.DB, in auth.Scope, me int, f QuotaFilter) (int, error) {
+	return database.Scalar[int](ctx, db, `SELECT count(*)`+chosenQuotas, in.Only(), me, f.Workspace, f.Project, f.User)
 }
 
 // QuotasOver lists the quotas that bound what a user starts in a project of a workspace and in a pool;
 // project 0 is none.
-func (db *DB) QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]Quota, error) {
-	return database.Rows[Quota](ctx, db.DB, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+`
+func QuotasOver(ctx context.Context, db *database.DB, workspace, project, user int, pool string) ([]Quota, error) {
+	return database.Rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+`
 		WHERE (q.workspace_id IS NULL OR q.workspace_id = $1) AND (q.project_id IS NULL OR q.project_id = $2) AND (q.user_id IS NULL OR q.user_id = $3) AND q.pool IN ('', $4)
 		ORDER BY q.id`, workspace, project, user, pool)
 }
 
-// Quota reads a quota.
-func (db *DB) Quota(ctx context.Context, id int) (Quota, error) {
-	q, err := database.Row[Quota](ctx, db.DB, "quota", quotaSelect+` WHERE q.id = $1`, id)
+// QuotaByID finds a quota.
+func QuotaByID(ctx context.Context, db *database.DB, id int) (Quota, error) {
+	q, err := database.Row[Quota](ctx, db, "quota", quotaSelect+` WHERE q.id = $1`, id)
 	return q, database.Missing(err, noQuota(id))
 }
 
@@ -175,18 +174,18 @@ func noQuota(id int) error { return fault.New(fault.NotFound, "quota %d not foun
 
 // SetQuota stores a quota in place of the one of the same workspace, project, user, pool, measure and
 // period. It rejects a quota over that of the workspace, which check compares.
-func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) error) (set Quota, err error) {
+func SetQuota(ctx context.Context, db *database.DB, q Quota, check func(above Quota) error) (set Quota, err error) {
 	keyWorkspace := q.WorkspaceID
 	if q.ProjectID != nil {
 		keyWorkspace = nil
 	}
-	err = db.Tx(ctx, func(tx *DB) error {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		// One change at a time, so that the limits hold.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('quotas', 0))`); err != nil {
 			return err
 		}
 		if !q.OfWorkspace() && q.WorkspaceID != nil {
-			above, err := database.Rows[Quota](ctx, tx.DB, quotaSelect+` WHERE q.workspace_id = $1 AND q.user_id IS NULL AND q.measure = $2 AND q.period = $3 AND q.pool IN ('', $4) ORDER BY q.pool`,
+			above, err := database.Rows[Quota](ctx, tx, quotaSelect+` WHERE q.workspace_id = $1 AND q.user_id IS NULL AND q.measure = $2 AND q.period = $3 AND q.pool IN ('', $4) ORDER BY q.pool`,
 				*q.WorkspaceID, q.Measure, q.Period, q.Pool)
 			if err != nil {
 				return err
@@ -197,7 +196,7 @@ func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) err
 				}
 			}
 		}
-		id, err := database.Scalar[int](ctx, tx.DB, `
+		id, err := database.Scalar[int](ctx, tx, `
 			INSERT INTO quotas (workspace_id, project_id, user_id, pool, measure, period, soft, hard)
 			VALUES (@workspace, @project, @user, @pool, @measure, @period, @soft, @hard)
 			ON CONFLICT (coalesce(workspace_id, 0), coalesce(project_id, 0), coalesce(user_id, 0), pool, measure, period)
@@ -206,26 +205,26 @@ func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) err
 		if err != nil {
 			return err
 		}
-		if err := tx.roomForQuota(ctx, q); err != nil {
+		if err := roomForQuota(ctx, tx, q); err != nil {
 			return err
 		}
-		if _, err := tx.MeasureQuota(ctx, id); err != nil {
+		if _, err := MeasureQuota(ctx, tx, id); err != nil {
 			return err
 		}
-		set, err = tx.Quota(ctx, id)
+		set, err = QuotaByID(ctx, tx, id)
 		return err
 	})
 	return set, err
 }
 
 // roomForQuota checks the limits after an insertion.
-func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
+func roomForQuota(ctx context.Context, tx *database.DB, q Quota) error {
 	type counts struct {
 		All   int `db:"all_quotas"`
 		Here  int `db:"here"`
 		Owner int `db:"of_owner"`
 	}
-	n, err := database.Row[counts](ctx, db.DB, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE inside AND w.id = $1) AS here,
+	n, err := database.Row[counts](ctx, tx, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE inside AND w.id = $1) AS here,
 			count(*) FILTER (WHERE inside AND w.owner_id = (SELECT u.id FROM workspaces h JOIN users u ON u.id = h.owner_id WHERE h.id = $1 AND NOT u.admin)) AS of_owner
 		FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
 			CROSS JOIN LATERAL (SELECT q.project_id IS NOT NULL OR q.user_id IS NOT NULL AS inside) x`, q.WorkspaceID)
@@ -242,26 +241,31 @@ func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 	return nil
 }
 
+// LiveQuotas lists all quotas for the control loop, which counts itself what attempts hold.
+func LiveQuotas(ctx context.Context, db *database.DB) ([]Quota, error) {
+	return database.Rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+` ORDER BY q.id`)
+}
+
 // DeleteQuota deletes a quota.
-func (db *DB) DeleteQuota(ctx context.Context, id int) error {
+func DeleteQuota(ctx context.Context, db *database.DB, id int) error {
 	return db.Change(ctx, noQuota(id), `DELETE FROM quotas WHERE id = $1`, id)
 }
 
 // DueQuotas lists quotas of slot-hours that were not measured for some time, the longest first.
-func (db *DB) DueQuotas(ctx context.Context, since time.Duration) ([]int, error) {
-	return database.Scalars[int](ctx, db.DB, `SELECT id FROM quotas WHERE measure = 'slot_hours' AND (measured_at IS NULL OR measured_at < now() - $1::interval) ORDER BY measured_at NULLS FIRST, id`, since)
+func DueQuotas(ctx context.Context, db *database.DB, since time.Duration) ([]int, error) {
+	return database.Scalars[int](ctx, db, `SELECT id FROM quotas WHERE measure = 'slot_hours' AND (measured_at IS NULL OR measured_at < now() - $1::interval) ORDER BY measured_at NULLS FIRST, id`, since)
 }
 
 // MeasureQuota counts the slot-hours that were used in the current period of a quota, in the rows of
 // accounting. It reports whether there is such a quota of slot-hours.
-func (db *DB) MeasureQuota(ctx context.Context, id int) (bool, error) {
+func MeasureQuota(ctx context.Context, db *database.DB, id int) (bool, error) {
 	type bounded struct {
 		Workspace *int   `db:"workspace_id"`
 		Project   *int   `db:"project_id"`
 		User      *int   `db:"user_id"`
 		Pool      string `db:"pool"`
 	}
-	q, err := database.Row[bounded](ctx, db.DB, "quota", `SELECT workspace_id, project_id, user_id, pool FROM quotas WHERE id = $1 AND measure = 'slot_hours'`, id)
+	q, err := database.Row[bounded](ctx, db, "quota", `SELECT workspace_id, project_id, user_id, pool FROM quotas WHERE id = $1 AND measure = 'slot_hours'`, id)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}

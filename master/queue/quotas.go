@@ -1,16 +1,19 @@
-package api
+package queue
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -21,56 +24,49 @@ const (
 	maxBound    = 1_000_000 // slots, or slot-hours
 )
 
-func (a *API) registerQuotas() {
-	rest.Serve(a.router, v1.ListQuotas, a.listQuotas)
-	rest.Serve(a.router, v1.PutQuota, a.putQuota)
-	rest.ServeOn(a.router, v1.DeleteQuota, a.onQuota(), a.deleteQuota)
-}
-
-// ofQuota is a quota for auth. It belongs to its workspace; one of a user in all workspaces belongs
-// to the cluster.
-func ofQuota(q store.Quota) auth.Object {
-	o := auth.Object{Kind: v1.KindQuota, Name: called(v1.KindQuota, q.ID), OwnerID: q.WorkspaceOwner, WorkspaceID: optional.Value(q.WorkspaceID)}
-	if q.ID == 0 {
-		o.Name = ""
+// object is a quota for auth. The quota belongs to its workspace; the quota of a user in all workspaces belongs to the cluster.
+func (q Quota) object() auth.Object {
+	o := auth.Object{Kind: v1.KindQuota, OwnerID: q.WorkspaceOwner, WorkspaceID: optional.Value(q.WorkspaceID)}
+	if q.ID != 0 {
+		o.Name = fmt.Sprintf("%s %d", v1.KindQuota, q.ID)
 	}
 	return o
 }
 
-func (a *API) onQuota() rest.Object[store.Quota] {
-	o := rest.On("id", a.db.Quota, ofQuota)
-	o.Refusal = func(_ *rest.Call, _ auth.Verb, q store.Quota) error { return refusedQuota(q) }
+func onQuota(db *database.DB) rest.Object[Quota] {
+	find := func(ctx context.Context, id int) (Quota, error) { return QuotaByID(ctx, db, id) }
+	o := rest.On("id", find, Quota.object)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, q Quota) error { return q.refused() }
 	return o
 }
 
-func refusedQuota(q store.Quota) error {
+func (q Quota) refused() error {
 	if q.WorkspaceID == nil || q.OfWorkspace() {
 		return fault.New(fault.Forbidden, "only administrators of the cluster may change the quota of %s", q.Name())
 	}
 	return fault.New(fault.Forbidden, "only administrators of workspace %q and of the cluster may change the quota of %s", fault.Clip(q.Workspace), q.Name())
 }
 
-// mayChangeQuota fails unless the caller may change a quota: administrators of a workspace may change
-// those of its projects and users, and administrators of the cluster all. Who does not see the
-// workspace gets the answer for one that does not exist.
-func mayChangeQuota(c *rest.Call, q store.Quota) error {
-	if q.WorkspaceID != nil && !auth.Sees(c.Who(), ofQuota(q)) {
-		return c.May(auth.View, ofQuota(q))
+// mayChange fails unless the caller may change a quota: administrators of a workspace may change the quotas of its projects and users, and
+// administrators of the cluster all quotas. A caller who does not see the workspace gets the answer for a workspace that does not exist.
+func (q Quota) mayChange(c *rest.Call) error {
+	if q.WorkspaceID != nil && !auth.Sees(c.Who(), q.object()) {
+		return c.May(auth.View, q.object())
 	}
 	if auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindCluster}) {
 		return nil
 	}
-	if q.WorkspaceID == nil || q.OfWorkspace() || !auth.Can(c.Who(), auth.Change, ofQuota(q)) {
-		return refusedQuota(q)
+	if q.WorkspaceID == nil || q.OfWorkspace() || !auth.Can(c.Who(), auth.Change, q.object()) {
+		return q.refused()
 	}
 	return nil
 }
 
-func wireQuota(q store.Quota, now time.Time) v1.Quota {
+func (q Quota) wire(now time.Time) v1.Quota {
 	out := v1.Quota{ID: q.ID, WorkspaceID: optional.Value(q.WorkspaceID), WorkspaceName: q.Workspace, ProjectID: optional.Value(q.ProjectID), ProjectName: q.Project,
 		UserID: optional.Value(q.UserID), Username: q.Username, ResourcePool: q.Pool, Measure: v1.QuotaMeasure(q.Measure), Period: v1.QuotaPeriod(q.Period),
 		Soft: q.Soft, Hard: q.Hard, Used: float64(q.Held)}
-	if q.Measure == store.MeasureSlotHours {
+	if q.Measure == MeasureSlotHours {
 		seconds, _ := q.Measured(now)
 		begin := q.Begin(now)
 		out.Used, out.PeriodStart, out.PeriodEnd, out.MeasuredTime = seconds/3600, &begin, q.End(now), q.MeasuredAt
@@ -78,7 +74,7 @@ func wireQuota(q store.Quota, now time.Time) v1.Quota {
 	return out
 }
 
-func (a *API) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasRequest) (*v1.GetQuotasResponse, error) {
+func (d Deps) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasRequest) (*v1.GetQuotasResponse, error) {
 	w := req.Window
 	if w.Limit = cmp.Or(w.Limit, shownQuotas); w.Limit > maxShown {
 		return nil, fault.New(fault.Invalid, "limit: at most %d quotas are in one answer, found %d", maxShown, w.Limit)
@@ -86,8 +82,8 @@ func (a *API) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasReq
 	if w.Limit < 0 {
 		w.Limit = maxShown
 	}
-	f := store.QuotaFilter{Workspace: req.WorkspaceID, Project: req.ProjectID, User: req.UserID}
-	total, err := a.db.CountQuotas(ctx, c.Scope(), c.Who().UserID, f)
+	f := QuotaFilter{Workspace: req.WorkspaceID, Project: req.ProjectID, User: req.UserID}
+	total, err := CountQuotas(ctx, d.DB, c.Scope(), c.Who().UserID, f)
 	if err != nil {
 		return nil, err
 	}
@@ -95,44 +91,43 @@ func (a *API) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasReq
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Quotas(ctx, c.Scope(), c.Who().UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
+	list, err := Quotas(ctx, d.DB, c.Scope(), c.Who().UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
 	resp := &v1.GetQuotasResponse{Quotas: make([]v1.Quota, len(list)), Pagination: &page}
 	for i, q := range list {
-		resp.Quotas[i] = wireQuota(q, time.Now())
+		resp.Quotas[i] = q.wire(time.Now())
 	}
 	return resp, err
 }
 
-func (a *API) putQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (*v1.PutQuotaResponse, error) {
-	q, err := a.namedQuota(ctx, c, req)
+func (d Deps) putQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (*v1.PutQuotaResponse, error) {
+	q, err := d.namedQuota(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := mayChangeQuota(c, q); err != nil {
+	if err := q.mayChange(c); err != nil {
 		return nil, err
 	}
 	if q.UserID != nil {
-		u, err := accounts.UserByID(ctx, a.db.DB, *q.UserID)
+		u, err := accounts.UserByID(ctx, d.DB, *q.UserID)
 		if err != nil {
 			return nil, err
 		}
 		q.Username = u.Username
 	}
-	if err := a.checkQuota(q); err != nil {
+	if err := q.check(d.Pools); err != nil {
 		return nil, err
 	}
-	set, err := a.db.SetQuota(ctx, q, func(above store.Quota) error { return within(q, above) })
+	set, err := SetQuota(ctx, d.DB, q, func(above Quota) error { return within(q, above) })
 	if err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
-	return &v1.PutQuotaResponse{Quota: wireQuota(set, time.Now())}, nil
+	d.Changed()
+	return &v1.PutQuotaResponse{Quota: set.wire(time.Now())}, nil
 }
 
-// namedQuota reads what a request names. Who may not see the workspace does not learn about its
-// projects.
-func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (q store.Quota, err error) {
-	q = store.Quota{Pool: req.ResourcePool, Measure: string(cmp.Or(req.Measure, v1.QuotaMeasureSlots)), Period: string(req.Period), Soft: req.Soft, Hard: req.Hard}
+// namedQuota reads what a request names. A caller who may not see the workspace does not learn about its projects.
+func (d Deps) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (q Quota, err error) {
+	q = Quota{Pool: req.ResourcePool, Measure: string(cmp.Or(req.Measure, v1.QuotaMeasureSlots)), Period: string(req.Period), Soft: req.Soft, Hard: req.Hard}
 	switch {
 	case req.ProjectID != 0 && req.UserID != 0:
 		return q, fault.New(fault.Invalid, "a quota is of a project or of a user; projectId and userId are both set")
@@ -141,7 +136,7 @@ func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequ
 	}
 	workspace := req.WorkspaceID
 	if req.ProjectID != 0 {
-		p, err := workspaces.ProjectByID(ctx, a.db.DB, req.ProjectID)
+		p, err := workspaces.ProjectByID(ctx, d.DB, req.ProjectID)
 		if err == nil {
 			err = c.May(auth.View, p.Object())
 		}
@@ -154,7 +149,7 @@ func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequ
 		q.ProjectID, q.Project, workspace = &p.ID, p.Name, p.WorkspaceID
 	}
 	if workspace != 0 {
-		ws, err := workspaces.Get(ctx, a.db.DB, workspace)
+		ws, err := workspaces.Get(ctx, d.DB, workspace)
 		if err == nil {
 			err = c.May(auth.View, ws.Object())
 		}
@@ -169,18 +164,19 @@ func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequ
 	return q, nil
 }
 
-func (a *API) checkQuota(q store.Quota) error {
-	if q.Pool != "" && a.cfg.Pools.Named(q.Pool) == nil {
+// check returns why a request does not describe a quota.
+func (q Quota) check(pools pool.Set) error {
+	if q.Pool != "" && pools.Named(q.Pool) == nil {
 		return fault.New(fault.NotFound, "resource pool %q not found", fault.Clip(q.Pool))
 	}
 	switch q.Measure {
-	case store.MeasureSlots:
+	case MeasureSlots:
 		if q.Period != "" {
 			return fault.New(fault.Invalid, "period: only quotas of slot_hours have one, found %q", fault.Clip(q.Period))
 		}
-	case store.MeasureSlotHours:
+	case MeasureSlotHours:
 		switch q.Period {
-		case store.PeriodDay, store.PeriodWeek, store.PeriodMonth, store.PeriodTotal:
+		case PeriodDay, PeriodWeek, PeriodMonth, PeriodTotal:
 		default:
 			return fault.New(fault.Invalid, "period: expected day, week, month or total, found %q", fault.Clip(q.Period))
 		}
@@ -203,7 +199,7 @@ func (a *API) checkQuota(q store.Quota) error {
 
 // within fails if a quota of a project or a user is over the hard bound of its workspace, where it
 // would have no effect.
-func within(q, above store.Quota) error {
+func within(q, above Quota) error {
 	if above.Hard == nil {
 		return nil
 	}
@@ -218,13 +214,33 @@ func within(q, above store.Quota) error {
 	return nil
 }
 
-func (a *API) deleteQuota(ctx context.Context, c *rest.Call, q store.Quota, _ *v1.None) (*v1.Empty, error) {
-	if err := mayChangeQuota(c, q); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
+func (d Deps) deleteQuota(ctx context.Context, c *rest.Call, q Quota, _ *v1.None) (*v1.Empty, error) {
+	if err := q.mayChange(c); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
 		return nil, err
 	}
-	if err := a.db.DeleteQuota(ctx, q.ID); err != nil {
+	if err := DeleteQuota(ctx, d.DB, q.ID); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
+	d.Changed()
 	return &v1.Empty{}, nil
+}
+
+// WriteQuotas writes what is held or used under each quota, and its bounds. The labels name a quota by numbers
+// only, because everybody who reaches the master's address reads them.
+func WriteQuotas(ctx context.Context, db *database.DB, b *bytes.Buffer) {
+	list, err := Quotas(ctx, db, auth.Everywhere(), 0, QuotaFilter{}, 0, maxShown)
+	if err != nil {
+		return
+	}
+	now := time.Now()
+	for _, q := range list {
+		w := q.wire(now)
+		labels := fmt.Sprintf("{quota=%q,workspace=%q,project=%q,user=%q,pool=%q,measure=%q,period=%q", fmt.Sprint(q.ID), fmt.Sprint(w.WorkspaceID), fmt.Sprint(w.ProjectID), fmt.Sprint(w.UserID), q.Pool, q.Measure, q.Period)
+		rest.Gauge(b, "det_quota_used", labels+"}", w.Used)
+		for bound, n := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
+			if n != nil {
+				rest.Gauge(b, "det_quota_bound", labels+fmt.Sprintf(",bound=%q}", bound), float64(*n))
+			}
+		}
+	}
 }

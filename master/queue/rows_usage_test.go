@@ -1,4 +1,4 @@
-package store
+package queue_test
 
 import (
 	"fmt"
@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // TestUsageSums compares the sums with a second count, over attempts of some days.
 func TestUsageSums(t *testing.T) {
-	w := newWorld(t)
+	w := rowtest.New(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	day := 24 * time.Hour
 	begin := time.Now().UTC().Truncate(day).Add(-5 * day)
@@ -27,7 +29,7 @@ func TestUsageSums(t *testing.T) {
 		}
 		model := fmt.Sprintf("m%d", random.IntN(3))
 		slots, user, pool, label := random.IntN(5), fmt.Sprintf("u%d", random.IntN(3)), fmt.Sprintf("p%d", random.IntN(2)), fmt.Sprintf("l%d", random.IntN(2))
-		w.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
+		w.Exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
 			VALUES ($1, 'TRIAL', 1, $2, 1, 'w', 'p', 1, ARRAY[$3, 'all'], $4, $5, $8, $6, $6, $7)`, fmt.Sprint(i), user, label, pool, slots, from, ended, modelsOf(slots, model))
 		for d := since; d.Before(until); d = d.Add(day) {
 			a, b := from, to
@@ -53,7 +55,7 @@ func TestUsageSums(t *testing.T) {
 		}
 	}
 	for _, monthly := range []bool{false, true} {
-		list, err := w.db.UsageSums(t.Context(), auth.Everywhere(), since, until, monthly)
+		list, err := queue.UsageSums(t.Context(), w.DB.DB, auth.Everywhere(), since, until, monthly)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,7 @@ func TestUsageSums(t *testing.T) {
 			t.Errorf("monthly %v: %d sums, and the second count has %d", monthly, found, expected)
 		}
 	}
-	list, err := w.db.Usages(t.Context(), auth.Everywhere(), since, until, 1000)
+	list, err := queue.Usages(t.Context(), w.DB.DB, auth.Everywhere(), since, until, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +109,18 @@ func modelsOf(slots int, model string) map[string]int {
 
 // What has not ended counts to now, and not into the future.
 func TestUsageToNow(t *testing.T) {
-	w := newWorld(t)
-	w.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, pool, slots, queued_at, started_at)
+	w := rowtest.New(t)
+	w.Exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, pool, slots, queued_at, started_at)
 		VALUES ('a', 'COMMAND', 1, 'u', 1, 'w', 'p', 2, now(), now() - interval '10 s')`)
 	now := time.Now()
-	list, err := w.db.Usages(t.Context(), auth.Everywhere(), now.Add(-time.Hour), now.Add(time.Hour), 10)
+	list, err := queue.Usages(t.Context(), w.DB.DB, auth.Everywhere(), now.Add(-time.Hour), now.Add(time.Hour), 10)
 	if err != nil || len(list) != 1 || list[0].Seconds < 10 || list[0].Seconds > 300 || list[0].EndedAt != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	total := 0.0
-	sums, err := w.db.UsageSums(t.Context(), auth.Everywhere(), now.Add(-time.Hour), now.Add(48*time.Hour), false)
+	sums, err := queue.UsageSums(t.Context(), w.DB.DB, auth.Everywhere(), now.Add(-time.Hour), now.Add(48*time.Hour), false)
 	for _, s := range sums {
-		if s.Kind == UsageTotal {
+		if s.Kind == queue.UsageTotal {
 			total += s.Seconds
 		}
 	}

@@ -1,4 +1,4 @@
-package store
+package queue
 
 import (
 	"context"
@@ -43,9 +43,9 @@ const maxJobsBytes = 64 << 20
 // Jobs lists the jobs with live attempts: first the placed ones, then the queue in the
 // scheduler's order. An empty pool means all pools. Ahead also counts jobs outside of the
 // scope.
-func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, error) {
+func Jobs(ctx context.Context, db *database.DB, in auth.Scope, pool string) ([]Job, error) {
 	ctx = database.LimitReads(ctx, maxJobsBytes) // every page of the queue needs all of it
-	return database.Rows[Job](ctx, db.DB, `
+	return database.Rows[Job](ctx, db, `
 		WITH live AS (
 			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) FILTER (WHERE k.type = 'TRIAL') AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
 				sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'PENDING'), 0) AS allocated,
@@ -66,17 +66,17 @@ func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, erro
 		ORDER BY pool, placed > 0 DESC, priority, queued_at, first`, pool, in.Only())
 }
 
-// A JobRef is the experiment or task with a job's id.
-type JobRef struct {
+// A jobRef is the experiment or task with a job's id.
+type jobRef struct {
 	ExperimentID *int   `db:"experiment_id"`
 	TaskID       string `db:"task_id"`
 	OwnerID      int    `db:"owner_id"`
 	WorkspaceID  int    `db:"workspace_id"`
 }
 
-// JobByID finds an experiment or a task by its job's id.
-func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
-	ref, err := database.Row[JobRef](ctx, db.DB, "job "+id, `
+// refOf finds an experiment or a task by its job's id.
+func refOf(ctx context.Context, db *database.DB, id string) (jobRef, error) {
+	ref, err := database.Row[jobRef](ctx, db, "job "+id, `
 		SELECT e.id AS experiment_id, '' AS task_id, e.owner_id, p.workspace_id
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL
