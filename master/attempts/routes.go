@@ -54,10 +54,10 @@ func (d Deps) routes(r *rest.Router) {
 	rest.ServeOn(r, v1.NotifyContainerRunning, own, d.notifyRunning)
 
 	rest.ServeOn(r, v1.AwaitPreemption, own, d.preemption)
-	rest.ServeOn(r, v1.AcknowledgePreemption, own, d.ackPreemption)
+	rest.ServeOn(r, v1.AcknowledgePreemption, own, d.told(ackPreemption, d.wakeLoop))
 	rest.ServeOn(r, v1.AskForPreemption, own, d.pendingPreemption)
-	rest.ServeOn(r, v1.ReportReady, own, d.ready)
-	rest.ServeOn(r, v1.ReportWaiting, own, d.waiting)
+	rest.ServeOn(r, v1.ReportReady, own, d.told(MarkReady, d.wake))
+	rest.ServeOn(r, v1.ReportWaiting, own, d.told(markWaiting, d.wake))
 	rest.ServeOn(r, v1.ReportProxyAddress, own, d.proxyAddress)
 	rest.ServeOn(r, v1.ReportAccelerators, own, d.acceleratorData)
 	rest.ServeOn(r, v1.GetTaskAccelerators, tasks.On(d.DB), d.taskAccelerators)

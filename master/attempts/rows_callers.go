@@ -12,10 +12,11 @@ import (
 // A Status reports whether an attempt has ended, whether its owner was deactivated, and the
 // roles of its owner.
 type Status struct {
-	ID        string
-	Ended     bool
-	OwnerGone bool
-	Grants    *auth.Grants
+	ID        string       `db:"id"`
+	Ended     bool         `db:"ended"`
+	OwnerGone bool         `db:"owner_gone"`
+	Stored    []byte       `db:"grants"`
+	Grants    *auth.Grants `db:"-"` // made from Stored
 }
 
 // Statuses reads the statuses of attempts.
@@ -24,27 +25,17 @@ func Statuses(ctx context.Context, db *database.DB, roles accounts.Roles, ids []
 	if len(ids) == 0 {
 		return out, nil
 	}
-	type found struct {
-		ID        string `db:"id"`
-		Ended     bool   `db:"ended"`
-		OwnerGone bool   `db:"owner_gone"`
-		Grants    []byte `db:"grants"`
-	}
-	list, err := database.Rows[found](ctx, db, `
+	list, err := database.Rows[Status](ctx, db, `
 		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+roles.Grants()+`
 		FROM allocations a JOIN tasks t ON t.id = a.task_id JOIN users u ON u.id = t.owner_id
 		WHERE a.id = ANY($1)`, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range list {
-		grants, _, err := roles.Read(f.Grants)
-		if err != nil {
+	for _, s := range list {
+		if s.Grants, _, err = roles.Read(s.Stored); err != nil {
 			return nil, err
 		}
-		out[f.ID] = Status{f.ID, f.Ended, f.OwnerGone, grants}
+		out[s.ID] = s
 	}
-	return out, nil
+	return out, err
 }
 
 // Who finds the attempt of a member, by the hash of its token. A task never has its

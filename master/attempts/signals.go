@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -61,20 +62,15 @@ func (d Deps) wakeLoop(id string, wrote error) (*v1.None, error) {
 	return d.wake(id, wrote)
 }
 
-func (d Deps) ackPreemption(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
-	return d.wakeLoop(id, ackPreemption(ctx, d.DB, id))
+// told stores what a program reports without a body, and then calls wake.
+func (d Deps) told(write func(context.Context, *database.DB, string) error, wake func(string, error) (*v1.None, error)) rest.HandlerOn[string, v1.None, v1.None] {
+	return func(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
+		return wake(id, write(ctx, d.DB, id))
+	}
 }
 
 func (d Deps) pendingPreemption(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
 	return d.wakeLoop(id, requestPreemption(ctx, d.DB, id, "its task reported that its node is shutting down"))
-}
-
-func (d Deps) ready(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
-	return d.wake(id, MarkReady(ctx, d.DB, id))
-}
-
-func (d Deps) waiting(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
-	return d.wake(id, markWaiting(ctx, d.DB, id))
 }
 
 func (d Deps) proxyAddress(ctx context.Context, _ *rest.Call, id string, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {

@@ -35,8 +35,8 @@ func Serve(t testing.TB, identify func(context.Context, rest.Credential) (auth.W
 	t.Helper()
 	router := rest.New(t.Context(), rest.Config{Log: slog.New(slog.DiscardHandler), Identify: identify, Access: adminsAlone,
 		AccessChanges: func() (<-chan struct{}, func()) { return nil, func() {} }, Again: unchanged,
-		Poller:        func(c *rest.Call) string { return fmt.Sprint(c.Owner(), c.Who().AllocationID, c.Who().Rank) },
-		LimitReads:    database.LimitReads})
+		Poller:     func(c *rest.Call) string { return fmt.Sprint(c.Owner(), c.Who().AllocationID, c.Who().Rank) },
+		LimitReads: database.LimitReads})
 	routes(router)
 	router.Mount()
 	return Listen(t, router)
