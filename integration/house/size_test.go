@@ -28,19 +28,17 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 126_780
+const totalBudget = 126_860
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
-	linesAbove = map[string]int{}
-	filesAbove = map[string]int{
-		"master/api": 53,
-	}
+	linesAbove   = map[string]int{}
+	filesAbove   = map[string]int{}
 	methodsAbove = map[string]int{
-		"master/api.API":  195,
-		"master/store.DB": 160,
+		"master/api.API":  146,
+		"master/store.DB": 119,
 	}
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -17,7 +18,9 @@ import (
 // place among them. A stranger waits, and is not refused.
 func TestStrangersDelayNobody(t *testing.T) {
 	w := newWorld(t)
-	x := accounts.NewAuthenticator(w.db.DB, w.db.Roles, database.NewBus(w.dsn, slog.New(slog.DiscardHandler)), w.db.TaskWho)
+	x := accounts.NewAuthenticator(w.db.DB, w.db.Roles, database.NewBus(w.dsn, slog.New(slog.DiscardHandler)), func(ctx context.Context, hash []byte) (auth.Who, error) {
+		return attempts.Who(ctx, w.db.DB, w.db.Roles, hash)
+	})
 	token, hash := auth.NewToken()
 	if err := accounts.NewSession(t.Context(), w.db.DB, w.user(2), hash, time.Hour); err != nil {
 		t.Fatal(err)

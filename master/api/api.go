@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/checkpoints"
@@ -36,38 +35,6 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
 )
-
-// Identity verifies the workload identity that a runner presents, and returns the Nomad
-// allocation that it belongs to. It is the cluster's side of the gate.
-type Identity interface {
-	// VerifyIdentity checks signature, audience and lifetime.
-	VerifyIdentity(ctx context.Context, jwt string) (Workload, error)
-}
-
-// A Workload has the claims of a verified identity.
-type Workload struct {
-	Namespace    string
-	JobID        string
-	Group        string
-	NomadAllocID string
-	// FirstOfGroup is false when Nomad made this allocation to replace another:
-	// the gate refuses it.
-	FirstOfGroup bool
-	NodeID       string
-	Region       string // of Nomad, as pools name it; "": the master's own
-}
-
-// Discovery finds the addresses of an attempt's members.
-type Discovery interface {
-	// Members lists ranks with the address and ports registered for them.
-	Members(ctx context.Context, allocationID string) (map[int]Endpoint, error)
-}
-
-// An Endpoint is a registered member.
-type Endpoint struct {
-	Address string
-	Ports   map[string]int
-}
 
 // Config has the settings and the parts of the master that the API uses.
 type Config struct {
@@ -139,25 +106,22 @@ type Config struct {
 
 // API serves /api/v1 and the master's other paths.
 type API struct {
-	cfg             Config
-	db              *store.DB
-	bus             *database.Bus
-	identity        Identity
-	discovery       Discovery
-	log             *slog.Logger
-	router          *rest.Router
-	auth            *accounts.Authenticator
-	limits          *limits
-	trail           *audit.Trail
-	forwarders      *accounts.Forwarders
-	artifacts       artifacts
-	webSockets      webSockets
-	rendezvousAsked singleflight.Group
+	Attempts attempts.Deps // the room of attempts, with what it uses of others
+
+	cfg        Config
+	db         *store.DB
+	bus        *database.Bus
+	log        *slog.Logger
+	router     *rest.Router
+	auth       *accounts.Authenticator
+	limits     *limits
+	trail      *audit.Trail
+	forwarders *accounts.Forwarders
+	webSockets webSockets
 
 	heardOf  *memory.Rates[string] // signs of life of unmanaged trials, by task
 	taskIO   *taskIO               // receives the reports of tasks
 	driven   *drivenSearches       // searches that programs outside drive
-	gathers  *gathers
 	shown    *shownConfigs
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
@@ -170,17 +134,19 @@ type API struct {
 }
 
 // New builds the API. Its requests and streams end when ctx does.
-func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
-	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, db.TaskWho), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
+func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id attempts.Identity, disc attempts.Discovery, log *slog.Logger) *API {
+	a := &API{cfg: cfg, db: db, bus: bus, log: log,
+		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, taskWho(db)), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
 		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
+		webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
 		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db.DB)
 	a.experiments, a.tasks = a.launchers()
 	a.checkpoints = a.checkpointDeps()
+	a.taskIO = newTaskIO(ctx, db, bus, cfg.Logs, log)
+	a.Attempts = a.attempts(id, disc)
 	a.registerTaskRoutes()
 	a.registerUserRoutes() // in any order (rest/route_order.go)
 	a.router.Mount()

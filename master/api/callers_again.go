@@ -4,17 +4,19 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // callersAgain reads by two queries what the callers of open answers are now: the users of sessions, and attempts.
 func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(auth.Who) (auth.Who, error), err error) {
 	var sessions []int64
-	var attempts []string
+	var running []string
 	for _, who := range callers {
 		if who.IsTask() {
-			attempts = append(attempts, who.AllocationID)
+			running = append(running, who.AllocationID)
 		} else {
 			sessions = append(sessions, who.SessionID)
 		}
@@ -23,7 +25,7 @@ func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(au
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := a.db.AttemptStatuses(ctx, attempts)
+	tasks, err := attempts.Statuses(ctx, a.db.DB, a.db.Roles, running)
 	if err != nil {
 		return nil, err
 	}
@@ -42,4 +44,11 @@ func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(au
 		who.Ended, who.OwnerGone, who.Grants = is.Ended, is.OwnerGone, is.Grants
 		return who, nil
 	}, nil
+}
+
+// taskWho finds the attempt that has a token.
+func taskWho(db *store.DB) func(ctx context.Context, hash []byte) (auth.Who, error) {
+	return func(ctx context.Context, hash []byte) (auth.Who, error) {
+		return attempts.Who(ctx, db.DB, db.Roles, hash)
+	}
 }

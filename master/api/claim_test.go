@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
 )
 
@@ -88,9 +89,9 @@ func TestClaimAndSpec(t *testing.T) {
 	a.claim(1, me, "p2").says(409, "another runner process")
 	a.claim(0, me, "p1").says(403, "rank-1", "rank-0")
 	a.claim(0, "forged", "p1").says(401, "identity")
-	a.claim(0, a.identify(0, func(w *Workload) { w.Namespace = "other" }), "p").says(403, "namespace other")
-	a.claim(0, a.identify(0, func(w *Workload) { w.JobID = "det-elsewhere" }), "p").says(403, "det-elsewhere")
-	a.claim(0, a.identify(0, func(w *Workload) { w.FirstOfGroup = false }), "p").says(409, "replace")
+	a.claim(0, a.identify(0, func(w *attempts.Workload) { w.Namespace = "other" }), "p").says(403, "namespace other")
+	a.claim(0, a.identify(0, func(w *attempts.Workload) { w.JobID = "det-elsewhere" }), "p").says(403, "det-elsewhere")
+	a.claim(0, a.identify(0, func(w *attempts.Workload) { w.FirstOfGroup = false }), "p").says(409, "replace")
 	a.claim(0, a.identify(0), "").says(400, "nonce")
 }
 

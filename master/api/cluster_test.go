@@ -3,13 +3,9 @@ package api
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -387,114 +383,6 @@ func TestMasterLogs(t *testing.T) {
 	}
 	me.get("/api/v1/master/logs?follow=true&limit=3").says(400, "follow")
 	r.anyone().get("/api/v1/master/logs").is(401)
-}
-
-// otherRunner wants a runner for another platform than the master's to be served, alone and
-// in a tar, by its own hash.
-func (r *rig) otherRunner(t *testing.T, own string) {
-	t.Helper()
-	target := "linux-arm64"
-	if target == RunnerTarget() {
-		target = "linux-amd64"
-	}
-	if err := os.WriteFile(own+"-"+target, []byte("for another platform"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if others, err := OtherRunners(filepath.Dir(own)); err != nil || !slices.Equal(others, []string{target}) {
-		t.Errorf("other runners: %v %v", others, err)
-	}
-	sum := sha256.Sum256([]byte("for another platform"))
-	sha := hex.EncodeToString(sum[:])
-	if b := r.anyone().get("/runner/" + sha + "/" + target).ok(); string(b.body) != "for another platform" {
-		t.Errorf("the runner for %s: %q", target, b.body)
-	}
-	archive, err := RunnerArchiveSHA(ProgramFile(filepath.Dir(own), Runner, target))
-	sum = sha256.Sum256(r.anyone().get("/runner/" + sha + "/" + target + ".tar").ok().body)
-	if err != nil || hex.EncodeToString(sum[:]) != archive {
-		t.Errorf("the tar with the runner for %s has another hash than %s: %v", target, archive, err)
-	}
-	r.anyone().get("/runner/"+sha+"/"+RunnerTarget()).says(404, RunnerTarget())
-}
-
-// remover wants the remover to be served for each platform, by its own hash, and in no tar.
-func (r *rig) remover(t *testing.T, dir string) {
-	t.Helper()
-	for _, target := range []string{RunnerTarget(), "plan9-mips"} {
-		content := "the remover for " + target
-		if err := os.WriteFile(ProgramFile(dir, Remover, target), []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256([]byte(content))
-		sha := hex.EncodeToString(sum[:])
-		if b := r.anyone().get("/remover/" + sha + "/" + target).ok(); string(b.body) != content {
-			t.Errorf("the remover for %s: %q", target, b.body)
-		}
-		r.anyone().get("/remover/"+sha+"/"+target+".tar").says(404, RunnerTarget())
-		r.anyone().get("/runner/"+sha+"/"+target).says(404, "det-runner")
-	}
-}
-
-func TestArtifacts(t *testing.T) {
-	var runner, harness string
-	det := filepath.Join(t.TempDir(), "det")
-	r := newRig(t, func(c *Config) { runner, harness, c.DetPath = c.RunnerDir, c.HarnessDir, det })
-	if _, err := r.api.programSHA(filepath.Join(runner, Runner)); err == nil {
-		t.Fatal("a hash of no runner")
-	}
-	write := func(path, content string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(filepath.Join(runner, Runner), "#!/bin/sh\n")
-	sum := sha256.Sum256([]byte("#!/bin/sh\n"))
-	sha, err := r.api.programSHA(filepath.Join(runner, Runner))
-	if err != nil || sha != hex.EncodeToString(sum[:]) {
-		t.Fatalf("%s %v", sha, err)
-	}
-	if b := r.anyone().get("/runner/" + sha + "/" + RunnerTarget()).ok(); string(b.body) != "#!/bin/sh\n" {
-		t.Errorf("runner: %q", b.body)
-	}
-	r.anyone().get("/runner/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
-	r.anyone().get("/runner/"+sha+"/plan9-mips").says(404, RunnerTarget())
-	r.anyone().get("/runner/"+sha+"/..").says(404, "")
-	r.otherRunner(t, filepath.Join(runner, Runner))
-	write(filepath.Join(runner, Runner), "#!/bin/sh\nexit 1\n")
-	if again, err := r.api.programSHA(filepath.Join(runner, Runner)); err != nil || again == sha {
-		t.Errorf("a changed runner keeps its hash: %v", err)
-	}
-	r.remover(t, runner)
-	write(det, "the command line")
-	if sha, err = r.api.DetSHA(); err != nil {
-		t.Fatal(err)
-	}
-	if b := r.anyone().get("/cli/" + sha + "/" + RunnerTarget()).ok(); string(b.body) != "the command line" {
-		t.Errorf("det: %q", b.body)
-	}
-	r.anyone().get("/cli/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
-	write(filepath.Join(harness, "determined", "__init__.py"), "x = 1\n")
-	write(filepath.Join(harness, "determined", "__pycache__", "x.pyc"), "junk")
-	write(filepath.Join(harness, "tests", "test_x.py"), "junk")
-	first, err := r.api.HarnessSHA()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := r.anyone().get("/harness/" + first + ".tar.gz").ok()
-	sum = sha256.Sum256(got.body)
-	if hex.EncodeToString(sum[:]) != first {
-		t.Error("the harness does not match the checksum in its name")
-	}
-	if err := os.Chtimes(filepath.Join(harness, "determined", "__init__.py"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if second, err := r.api.HarnessSHA(); err != nil || second != first {
-		t.Errorf("a touched file changes the hash: %s %s %v", first, second, err)
-	}
-	r.anyone().get("/harness/0.tar.gz").says(404, first)
 }
 
 func TestPanicsAreAnswered(t *testing.T) {

@@ -262,14 +262,3 @@ func stolenConfig(t *testing.T, p *proxiedTask, key *ecdsa.PrivateKey) *tls.Conf
 	der := conn.ConnectionState().PeerCertificates[0].Raw
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
-
-// TestACertificateOfNoUse is refused at the gate.
-func TestACertificateOfNoUse(t *testing.T) {
-	for s, fits := range map[string]bool{"": true, strings.Repeat("0a", 32): true, strings.Repeat("0A", 32): false,
-		strings.Repeat("0a", 31): false, strings.Repeat("0a", 33): false, strings.Repeat("zz", 32): false, "example.com:80": false} {
-		if isFingerprint(s) != fits {
-			t.Errorf("%q: %t", s, !fits)
-		}
-	}
-	newRig(t).anyone().post("/api/v1/detent/allocations/x.1/claim", `{"nonce":"a nonce of this very process","gatewayCertificate":"evil.example"}`).says(400, "gatewayCertificate")
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/grant"
 	"github.com/detent-ml/detent/master/headers"
@@ -324,7 +325,7 @@ func TestVisitors(t *testing.T) {
 	if len(got.Gone) != 4 || got.Gone[0] != here {
 		t.Errorf("after the sign-out: %v", got.Gone)
 	}
-	runner.post("/api/v1/detent/allocations/"+p.id+".1/visitors", `{"visitors":["`+strings.Repeat(`x","`, maxVisitors)+`"]}`).is(400)
+	runner.post("/api/v1/detent/allocations/"+p.id+".1/visitors", `{"visitors":["`+strings.Repeat(`x","`, attempts.MaxVisitors)+`"]}`).is(400)
 }
 
 // TestARefusedRequestWithABody: the master answers at once, at the API's origin and at a task's

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
@@ -174,7 +175,7 @@ func (p *proxiedTask) start() {
 	id := p.id + ".1"
 	p.v.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: id, Members: []rows.PlacedMember{{NodeID: "n0", NodeName: "node-0"}}}}})
 	jwt := "jwt-of-" + id
-	p.v.identity.known[jwt] = Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(id, ".", "-"), Group: "rank-0",
+	p.v.identity.known[jwt] = attempts.Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(id, ".", "-"), Group: "rank-0",
 		NomadAllocID: "nomad-" + id, FirstOfGroup: true, NodeID: "n0"}
 	var claimed struct {
 		Token string
@@ -220,7 +221,7 @@ func (p *proxiedTask) serve() {
 		go func() { _ = server.Serve(ln) }()
 	}
 	p.gate.Open(p.spec, socket.Dial, p.dialPort)
-	if err := p.v.db.MarkReady(t.Context(), p.id+".1"); err != nil {
+	if err := attempts.MarkReady(t.Context(), p.v.db.DB, p.id+".1"); err != nil {
 		t.Fatal(err)
 	}
 }

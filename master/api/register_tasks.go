@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/detent-ml/detent/master/artifacts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
@@ -28,6 +30,14 @@ func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, set logs.Se
 		policies: logs.NewPolicies(lines, log, func() { bus.Publish(store.TopicEvents, store.TopicState) }), streams: logs.NewLimits()}
 }
 
+// attempts gives the room of attempts what it uses of checkpoints and the loop.
+func (a *API) attempts(id attempts.Identity, disc attempts.Discovery) attempts.Deps {
+	return attempts.Deps{Gate: attempts.Gate{DB: a.db.DB}, Bus: a.bus, Log: a.log, Identity: id, Discovery: disc, Nodes: a.nodes, Policies: a.taskIO.policies,
+		Files: &artifacts.Files{RunnerDir: a.cfg.RunnerDir, DetPath: a.cfg.DetPath, HarnessDir: a.cfg.HarnessDir},
+		Site:  a.cfg.Site, Proxy: a.cfg.Proxy, Namespaces: a.cfg.Namespaces, NomadUI: a.cfg.NomadUI, RegionUIs: a.cfg.RegionUIs,
+		Reported: func() { a.bus.Publish(store.TopicEvents) }}
+}
+
 // Wait returns when all reports of tasks are stored. Call it after the server has shut down.
 func (a *API) Wait() {
 	a.router.Wait()
@@ -41,11 +51,7 @@ func (a *API) Wait() {
 // registerTaskRoutes registers the routes that are called from inside of tasks: by the runner,
 // the harness, and users' programs through the harness.
 func (a *API) registerTaskRoutes() {
-	a.taskIO = newTaskIO(a.stopping, a.db, a.bus, a.cfg.Logs, a.log)
-	a.registerClaim()
-	a.registerRendezvous()
-	a.registerSignals()
-	a.registerWatch()
+	attempts.Routes(a.router, a.Attempts)
 	a.registerRuns()
 	a.registerProgress()
 	a.registerMetrics()

@@ -23,7 +23,7 @@ func (a *API) registerUserRoutes() {
 	a.registerNodes()
 	a.registerMoves()
 	a.registerQueue()
-	a.registerArtifacts()
+	a.Attempts.Files.Routes(a.router)
 	a.registerLive()
 	a.registerUpdates()
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -47,22 +48,22 @@ type rig struct {
 }
 
 // fakeIdentity knows identities by their text.
-type fakeIdentity struct{ known map[string]Workload }
+type fakeIdentity struct{ known map[string]attempts.Workload }
 
-func (f *fakeIdentity) VerifyIdentity(_ context.Context, jwt string) (Workload, error) {
+func (f *fakeIdentity) VerifyIdentity(_ context.Context, jwt string) (attempts.Workload, error) {
 	if w, ok := f.known[jwt]; ok {
 		return w, nil
 	}
-	return Workload{}, fault.New(fault.Unauthenticated, "the identity is not one that this cluster issued")
+	return attempts.Workload{}, fault.New(fault.Unauthenticated, "the identity is not one that this cluster issued")
 }
 
 // fakeDiscovery knows members by allocation.
 type fakeDiscovery struct {
 	mu      sync.Mutex
-	members map[string]map[int]Endpoint
+	members map[string]map[int]attempts.Endpoint
 }
 
-func (f *fakeDiscovery) Members(_ context.Context, allocationID string) (map[int]Endpoint, error) {
+func (f *fakeDiscovery) Members(_ context.Context, allocationID string) (map[int]attempts.Endpoint, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.members[allocationID], nil
@@ -97,8 +98,8 @@ func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 	}
 	db := store.New(pool, options)
 	r := &rig{t: t, db: db, dsn: dsn, log: &lockedBuffer{}, client: &http.Client{Timeout: 90 * time.Second},
-		identity:  &fakeIdentity{known: map[string]Workload{}},
-		discovery: &fakeDiscovery{members: map[string]map[int]Endpoint{}}}
+		identity:  &fakeIdentity{known: map[string]attempts.Workload{}},
+		discovery: &fakeDiscovery{members: map[string]map[int]attempts.Endpoint{}}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.bus = database.NewBus(dsn, log)
 	cfg := rigConfig(t)

@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"testing"
 	"time"
-
-	"github.com/detent-ml/detent/master/pool"
 )
 
 // TestSearchTrials: the API returns the trials of a search by id with their curves, in parts, or
@@ -96,23 +94,5 @@ func TestAttempts(t *testing.T) {
 		if got := queued(i).Sub(queued(10)); fmt.Sprint(at(t, list, fmt.Sprintf("attempts.%d.run", i))) != fmt.Sprint(11-i) || got.Round(time.Minute) != want {
 			t.Errorf("attempt %v, at %d, began to wait %s after the first one; expected %s", at(t, list, fmt.Sprintf("attempts.%d.run", i)), i, got, want)
 		}
-	}
-}
-
-// TestNomadPages: links to Nomad's UI are there if the configuration names it, and not otherwise.
-func TestNomadPages(t *testing.T) {
-	for ui, want := range map[string]string{"": "", "https://nomad.example.org/": "https://nomad.example.org/ui/jobs/det-1-1@ml", "http://n:4646": "http://n:4646/ui/jobs/det-1-1@ml"} {
-		a := &API{cfg: Config{NomadUI: ui, Namespaces: []string{"ml"}}}
-		if got := a.nomadPage("none", "jobs", "det-1-1@"+a.namespaceOf("none")); got != want {
-			t.Errorf("with %q: %q; want %q", ui, got, want)
-		}
-	}
-	a := &API{cfg: Config{NomadUI: "http://e", RegionUIs: map[string]string{"west": "http://w/", "north": ""},
-		Pools: pool.Set{{Name: "west", Region: "west"}, {Name: "north", Region: "north"}}}}
-	if got := a.nomadPage("west", "allocations", "x"); got != "http://w/ui/allocations/x?region=west" {
-		t.Errorf("in another region: %q", got)
-	}
-	if got := a.nomadPage("north", "allocations", "x"); got != "" {
-		t.Errorf("in a region without a UI: %q", got)
 	}
 }

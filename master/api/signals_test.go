@@ -11,7 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -33,7 +35,7 @@ func TestPreemption(t *testing.T) {
 	}
 	reason := "somebody more important came"
 	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
-	r.bus.Publish(store.AllocationTopic(a.id))
+	r.bus.Publish(attempts.Topic(a.id))
 	if got := (<-answers).ok().body; string(got) != `{"preempt":true,"deadline":null}` {
 		t.Errorf("%s", got)
 	}
@@ -53,28 +55,6 @@ func TestPreemption(t *testing.T) {
 	me.post(a.path("/proxy_address"), `{"proxyAddress":"10.0.0.9"}`).ok()
 	me.post(a.path("/acceleratorData"), `{"allocationId":"x","acceleratorData":{"nodeName":"node-0","acceleratorType":"cpu","acceleratorUuids":[]}}`).ok()
 	me.post(a.path("/resources/r/daemon"), "").ok()
-}
-
-// TestDeadline: of several machines that go away, the first one counts.
-func TestDeadline(t *testing.T) {
-	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	later := at.Add(time.Minute)
-	for name, c := range map[string]struct {
-		signal store.Signal
-		want   *time.Time
-	}{
-		"none goes away":       {store.Signal{}, nil},
-		"nobody knows when":    {store.Signal{Notices: []string{"soon"}}, nil},
-		"a drain":              {store.Signal{Drained: &at}, &at},
-		"a notice":             {store.Signal{Notices: []string{"1893553445"}}, &at},
-		"a notice and a drain": {store.Signal{Drained: &later, Notices: []string{"soon", "2030-01-02T03:04:05Z"}}, &at},
-		"a drain and a notice": {store.Signal{Drained: &at, Notices: []string{"2030-01-02T03:05:05Z"}}, &at},
-	} {
-		got := deadlineOf(c.signal)
-		if (got == nil) != (c.want == nil) || got != nil && !got.Equal(*c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
 }
 
 // A member has one entry of accelerators, for any name of its node, and its length is limited.
@@ -119,14 +99,11 @@ func TestRendezvous(t *testing.T) {
 	}
 	call(0)
 	call(2)
-	waitFor(t, func() bool {
-		places, err := r.db.Peers(context.Background(), a.id)
-		return err == nil && places[0].Arrived && places[2].Arrived
-	})
+	waitFor(t, func() bool { return a.has(arrived, 0) && a.has(arrived, 2) })
 	call(1) // all members have arrived; now register them in the catalogue, rank 0 last
-	members := map[int]Endpoint{1: {"10.1.0.1", map[string]int{"c10d": 1}}, 2: {"10.1.0.2", nil}}
+	members := map[int]attempts.Endpoint{1: {Address: "10.1.0.1", Ports: map[string]int{"c10d": 1}}, 2: {Address: "10.1.0.2"}}
 	r.discovery.set(a.id, members)
-	r.discovery.set(a.id, map[int]Endpoint{0: {"10.1.0.0", map[string]int{"c10d": 7}}, 1: members[1], 2: members[2]})
+	r.discovery.set(a.id, map[int]attempts.Endpoint{0: {Address: "10.1.0.0", Ports: map[string]int{"c10d": 7}}, 1: members[1], 2: members[2]})
 	wg.Wait()
 	for rank := range 2 {
 		if got := string(answers[rank].ok().body); got != `{"ready":true,"waiting":"","addresses":["10.1.0.0","10.1.0.1","10.1.0.2"],"slots":[1,1,1],"ports":[{"c10d":7},{"c10d":1},{"c10d":29402}]}` {
@@ -164,23 +141,20 @@ func TestArrivalsWakeOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			topics := strings.Split(n.Payload, "\n")
-			is = is || slices.Contains(topics, store.AllocationTopic(a.id))
+			is = is || slices.Contains(topics, attempts.Topic(a.id))
 			if slices.Contains(topics, mark) {
 				return is
 			}
 		}
 	}
 	published() // what came before
-	r.discovery.set(a.id, map[int]Endpoint{})
+	r.discovery.set(a.id, map[int]attempts.Endpoint{})
 	var wg sync.WaitGroup
 	arrive := func(rank int) {
 		wg.Go(func() {
 			a.ranks[rank].post(fmt.Sprintf("/api/v1/detent/allocations/%s/members/%d/rendezvous", a.id, rank), "").ok()
 		})
-		waitFor(t, func() bool {
-			places, err := r.db.Peers(context.Background(), a.id)
-			return err == nil && places[rank].Arrived
-		})
+		waitFor(t, func() bool { return a.has(arrived, rank) })
 	}
 	for rank := range members - 1 {
 		arrive(rank)
@@ -189,9 +163,9 @@ func TestArrivalsWakeOnce(t *testing.T) {
 		t.Error("an arrival that was not the last woke the others")
 	}
 	arrive(members - 1)
-	registered := map[int]Endpoint{}
+	registered := map[int]attempts.Endpoint{}
 	for rank := range members {
-		registered[rank] = Endpoint{fmt.Sprint("10.1.0.", rank), nil}
+		registered[rank] = attempts.Endpoint{Address: fmt.Sprint("10.1.0.", rank)}
 	}
 	r.discovery.set(a.id, registered)
 	wg.Wait()
@@ -200,7 +174,7 @@ func TestArrivalsWakeOnce(t *testing.T) {
 	}
 }
 
-func (f *fakeDiscovery) set(allocation string, m map[int]Endpoint) {
+func (f *fakeDiscovery) set(allocation string, m map[int]attempts.Endpoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.members[allocation] = m
@@ -236,12 +210,20 @@ func TestAllGather(t *testing.T) {
 		done <- a.ranks[0].post(a.path("/all_gather"), `{"numPeers":2,"requestUuid":"late","data":{}}`)
 	}()
 	waitFor(t, func() bool {
-		progress, err := r.db.GatherProgress(context.Background(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 2})
-		return err == nil && progress.Arrived == 1
+		return a.has(`SELECT count(*) = 1 FROM gathers WHERE allocation_id = $1 AND purpose = 'data' AND round = $2`, 2)
 	})
 	r.apply(rows.Changes{Allocations: []rows.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
-	r.bus.Publish(store.AllocationTopic(a.id))
+	r.bus.Publish(attempts.Topic(a.id))
 	if got := <-done; got.code != 409 {
 		t.Errorf("%d %s", got.code, got.body)
 	}
+}
+
+// arrived asks whether a member of an attempt has arrived at the rendezvous.
+const arrived = `SELECT arrived_at IS NOT NULL FROM members WHERE allocation_id = $1 AND rank = $2`
+
+// has reports whether a query of an attempt and a number finds that it is so.
+func (a *attempt) has(query string, n int) bool {
+	is, err := database.Scalar[bool](context.Background(), a.r.db.DB, query, a.id, n)
+	return err == nil && is
 }

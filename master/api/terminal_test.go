@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
 	"github.com/detent-ml/detent/plugins/runner/shell"
@@ -44,7 +45,7 @@ func (v *proxyRig) openShell(user string) *proxiedTask {
 	go func() { s.Serve(ln); close(served) }()
 	v.t.Cleanup(func() { _ = ln.Close(); <-served; socket.Close() })
 	p.gate.Open(p.spec, socket.Dial, p.dialPort)
-	if err := v.db.MarkReady(v.t.Context(), p.id+".1"); err != nil {
+	if err := attempts.MarkReady(v.t.Context(), v.db.DB, p.id+".1"); err != nil {
 		v.t.Fatal(err)
 	}
 	return p

@@ -13,7 +13,6 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -24,8 +23,10 @@ func (a *API) registerTrials() {
 	rest.ServeOn(a.router, v1.KillTrial, a.onTrial(), a.killTrial)
 	rest.ServeOn(a.router, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
 	rest.ServeOn(a.router, v1.ListSearchTrials, a.onExperimentHead(), a.searchTrials)
-	rest.ServeOn(a.router, v1.ListExperimentAttempts, a.onExperimentHead(), a.experimentAttempts)
-	rest.ServeOn(a.router, v1.ListTaskAttempts, tasks.On(a.db.DB), a.taskAttempts)
+	rest.ServeOn(a.router, v1.ListExperimentAttempts, a.onExperimentHead(),
+		func(ctx context.Context, _ *rest.Call, e store.ExperimentHead, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
+			return a.Attempts.OfExperiment(ctx, e.ID, req)
+		})
 }
 
 const (

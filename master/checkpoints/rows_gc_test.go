@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -144,7 +145,7 @@ func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
 	from := func(want string) {
 		t.Helper()
 		id := w.Attempt(trial, w.Int(`SELECT run_id + 1 FROM trials WHERE id = $1`, trial), 1)
-		got, err := w.DB.Claim(t.Context(), rowtest.Claim(id, 0, "nonce"))
+		got, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "nonce"))
 		if err != nil || got.Checkpoint == nil || *got.Checkpoint != want {
 			t.Errorf("the trial continues from %v, want %s; %v", got.Checkpoint, want, err)
 		}

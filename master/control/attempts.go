@@ -9,8 +9,8 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 )
 
-// Attempts are what the passes of experiments and of tasks decide about attempts.
-type attempts struct {
+// An attemptPass is what the passes of experiments and of tasks decide about attempts.
+type attemptPass struct {
 	*draft
 	outOfUse map[string]*nodes.Row // nodes that are disabled or draining, whole or in part, by id
 	leaves   map[string]*departure // nodes whose machines leave, by id; made with outOfUse
@@ -19,7 +19,7 @@ type attempts struct {
 // advance decides about one attempt: action is what its owner wants, and why the reason for
 // users. wait is how long a preempted program may run on. advance returns the last step if
 // the attempt has ended, else nil.
-func (d *attempts) advance(row *rows.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
+func (d *attemptPass) advance(row *rows.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
 	a := attemptOf(row, wait)
 	m := d.move(row)
 	switch {
@@ -106,7 +106,7 @@ func at(t *time.Time) time.Time {
 
 // follow moves a queued attempt to its job's pool. It returns true for an attempt that is
 // already placed in another pool.
-func (d *attempts) follow(a *rows.LiveAllocation, pool string) (elsewhere bool) {
+func (d *attemptPass) follow(a *rows.LiveAllocation, pool string) (elsewhere bool) {
 	if a.Pool == pool {
 		return false
 	}
@@ -120,7 +120,7 @@ func (d *attempts) follow(a *rows.LiveAllocation, pool string) (elsewhere bool) 
 // notBefore is the earliest start of the next attempt: not before a lost attempt has
 // certainly ended, and with a growing delay if attempts repeatedly do not start, or fail. The first failure is tried
 // again at once.
-func (d *attempts) notBefore(end lifecycle.Step, unstarted, restarts int) *time.Time {
+func (d *attemptPass) notBefore(end lifecycle.Step, unstarted, restarts int) *time.Time {
 	at, pause := end.NotBefore, time.Duration(0)
 	switch {
 	case end.Unstarted && end.Outcome == lifecycle.Unplaced:

@@ -12,12 +12,12 @@ package control
 func Decide(p *Snapshot) *Plan {
 	d := &draft{p: p, plan: &Plan{}, byKey: map[string]int{}, moves: map[string]*move{}}
 	rated := &ratings{p: p, counts: countsOf(p)}
-	of := &attempts{draft: d}
-	experiments := &experimentPass{attempts: of, rated: rated}
+	of := &attemptPass{draft: d}
+	experiments := &experimentPass{attemptPass: of, rated: rated}
 	for _, e := range p.Experiments {
 		experiments.experimentBundle(e)
 	}
-	tasks := &taskPass{attempts: of, rated: rated}
+	tasks := &taskPass{attemptPass: of, rated: rated}
 	for _, t := range p.Tasks {
 		tasks.taskBundle(t)
 	}

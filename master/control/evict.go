@@ -16,7 +16,7 @@ import (
 // in Determined, and a trial continues elsewhere from its last checkpoint. A drain in Nomad with a deadline, and a
 // notice that the machine leaves, preempt trials only: a trial that stores a checkpoint before the deadline loses
 // nothing. A drain without a deadline evicts nothing.
-func (d *attempts) eviction(a *rows.LiveAllocation, trial bool) (lifecycle.Action, string) {
+func (d *attemptPass) eviction(a *rows.LiveAllocation, trial bool) (lifecycle.Action, string) {
 	if d.outOfUse == nil {
 		d.outOfUse, d.leaves = map[string]*nodes.Row{}, map[string]*departure{}
 		for i := range d.p.Nodes {

@@ -21,7 +21,7 @@ import (
 
 // An experimentPass decides about experiments with their trials.
 type experimentPass struct {
-	*attempts
+	*attemptPass
 	rated    *ratings
 	newBytes int                      // size of the hyperparameters of the trials that this cycle creates
 	remains  map[remainsKey]remaining // results of remainingNodes in this cycle

@@ -58,7 +58,7 @@ func isSpot(p *pool.Pool, n *cluster.Node) bool {
 // excuse returns why a failure costs no restart: the machine of a member was going away, or it
 // was a spot machine and is gone. A machine that shuts down ends programs in its own order, and what remains
 // of a gang fails for lack of it. "" if the failure counts.
-func (d *attempts) excuse(a *rows.LiveAllocation, end lifecycle.Step) string {
+func (d *attemptPass) excuse(a *rows.LiveAllocation, end lifecycle.Step) string {
 	if end.Outcome != lifecycle.Failed || end.Final || d.p.frozen(a.Pool) != "" {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (d *attempts) excuse(a *rows.LiveAllocation, end lifecycle.Step) string {
 }
 
 // nodeRow finds a node by its id; nil if Nomad does not list it.
-func (d *attempts) nodeRow(id string) *nodes.Row {
+func (d *attemptPass) nodeRow(id string) *nodes.Row {
 	for i := range d.p.Nodes {
 		if d.p.Nodes[i].ID == id {
 			return &d.p.Nodes[i]

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/tasks"
 )
@@ -29,7 +30,7 @@ func TestAMachineGoesAway(t *testing.T) {
 	here := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, first)
 	b.facts(here, map[string]string{"meta.detent.leaving": "1893553445"})
 	b.preempted(first, "node "+here+" goes away at 2030-01-02T03:04:05Z")
-	if s, err := b.db.PreemptSignal(t.Context(), first); err != nil || !slices.Equal(s.Notices, []string{"1893553445"}) {
+	if s, err := attempts.ReadSignal(t.Context(), b.db.DB, first); err != nil || !slices.Equal(s.Notices, []string{"1893553445"}) {
 		t.Errorf("the signal: %+v %v", s, err)
 	}
 	b.exit(first, 137) // the machine stops it in the middle of its checkpoint

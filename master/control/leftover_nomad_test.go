@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/clustertest"
@@ -61,7 +62,7 @@ func newFarBench(t *testing.T, script string) *farBench {
 	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, logs.NewStore(b.db.DB, b.term.bus, logs.Settings{Days: logs.Forever}), ReadWithin
 	cfg.Timing.Report = 0
 	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
-		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
+		return attempts.MemberExit(ctx, b.db.DB, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
 	}
 	cfg.Task = func(a task.Attempt, _ []task.Placed, _ *pool.Pool) (task.Job, error) {
 		spec.AllocationID, spec.TaskID = a.ID, a.TaskID

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
@@ -304,7 +305,7 @@ func (t *term) act(ctx context.Context, changes *rows.Changes) error {
 func (t *term) publish(c *rows.Changes) {
 	topics := []string{store.TopicState}
 	for _, a := range c.Allocations {
-		topics = append(topics, store.AllocationTopic(a.ID))
+		topics = append(topics, attempts.Topic(a.ID))
 		if a.Ended {
 			t.log.Info("attempt ended", "term", t.lead.Term, "allocation_id", a.ID, "outcome", a.Outcome, "reason", a.ExitReason)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
@@ -107,7 +108,7 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 // reasons compares why the attempts of an experiment were asked to leave, as the pages show it.
 func (b *bench) reasons(experiment int, want map[string]string) {
 	b.t.Helper()
-	list, err := b.db.PastAttempts(b.t.Context(), store.AttemptFilter{Experiment: experiment, In: auth.Everywhere()}, 0, 10)
+	list, err := attempts.List(b.t.Context(), b.db.DB, attempts.Filter{Experiment: experiment, In: auth.Everywhere()}, 0, 10)
 	if err != nil || len(list) != len(want) {
 		b.t.Errorf("%d attempts, want %d: %v", len(list), len(want), err)
 	}

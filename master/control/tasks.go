@@ -14,7 +14,7 @@ import (
 
 // A taskPass decides about tasks that are not trials.
 type taskPass struct {
-	*attempts
+	*attemptPass
 	rated *ratings
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/pool"
@@ -244,7 +245,7 @@ func (t *term) viewsOf(ctx context.Context, allocationID string) ([]*view, error
 	if len(t.views) == 1 {
 		return t.views, nil
 	}
-	name, err := t.db.PoolOf(ctx, jobspecs.JobID(allocationID))
+	name, err := attempts.PoolOf(ctx, t.db.DB, jobspecs.JobID(allocationID))
 	if err != nil {
 		return nil, err
 	}

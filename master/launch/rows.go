@@ -79,5 +79,6 @@ func (r Rows) Checkpoint(ctx context.Context, uuid string) (checkpoints.Checkpoi
 }
 
 func (r Rows) NewestCheckpoint(ctx context.Context, trial int) (string, error) {
-	return checkpoints.Newest(ctx, r.DB.DB, trial)
+	k, err := checkpoints.NewestOf(ctx, r.DB.DB, trial)
+	return k.UUID, err
 }

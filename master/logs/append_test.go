@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/sleep"
@@ -235,7 +236,7 @@ func TestLogsEnd(t *testing.T) {
 	w := newWorld(t)
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	task, id := w.TaskOf(trial), w.Attempt(trial, 1, 1)
-	if _, err := w.DB.Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
+	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/tasks"
 )
@@ -45,9 +46,12 @@ func (m *master) dropVariables(ctx context.Context) {
 	if !slices.ContainsFunc(m.cfg.Pools, PoolConfig.docker) {
 		return
 	}
-	n, err := m.nomad.DropVariables(ctx, m.db.UnendedAllocations)
+	unended := func(ctx context.Context, ids []string) (map[string]bool, error) {
+		return attempts.Unended(ctx, m.db.DB, ids)
+	}
+	n, err := m.nomad.DropVariables(ctx, unended)
 	for _, r := range m.regions {
-		more, regionErr := r.nomad.DropVariables(ctx, m.db.UnendedAllocations)
+		more, regionErr := r.nomad.DropVariables(ctx, unended)
 		n, err = n+more, errors.Join(err, regionErr)
 	}
 	if err != nil && ctx.Err() == nil {

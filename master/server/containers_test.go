@@ -28,7 +28,7 @@ resource_pools:
 // sited is a master of a configuration with what follows from it, not running.
 func sited(t *testing.T, cfg Config) *master {
 	t.Helper()
-	m := &master{cfg: cfg, artifacts: artifacts{runner: task.Runner{SHA256: "aa", ArchiveSHA: "bb", Target: "linux-amd64"}}, pools: poolsOf(t, cfg)}
+	m := &master{cfg: cfg, files: taskFiles{runner: task.Runner{SHA256: "aa", ArchiveSHA: "bb", Target: "linux-amd64"}}, pools: poolsOf(t, cfg)}
 	var err error
 	if m.site, err = m.readSite(); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
@@ -167,7 +167,7 @@ type identity struct {
 	regions []region
 }
 
-func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload, error) {
+func (i identity) VerifyIdentity(ctx context.Context, jwt string) (attempts.Workload, error) {
 	by, name := i.home, ""
 	if len(i.regions) > 0 {
 		said := cluster.RegionOf(jwt)
@@ -179,7 +179,7 @@ func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload,
 	}
 	w, err := by.VerifyIdentity(ctx, jwt)
 	w.Region = name
-	return api.Workload(w), err
+	return attempts.Workload(w), err
 }
 
 // regionalCatalogue looks up the members of an attempt in the catalogue of its region.
@@ -192,7 +192,7 @@ type regionalCatalogue struct {
 
 // Instances is for discovery.Catalogue.
 func (c regionalCatalogue) Instances(ctx context.Context, service string) ([]discovery.Instance, error) {
-	name, err := c.db.PoolOf(ctx, service)
+	name, err := attempts.PoolOf(ctx, c.db.DB, service)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
@@ -216,7 +217,10 @@ func (m *master) vaultConfig() secrets.Config {
 	return secrets.Config{Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Token: v.Token, TokenFile: v.TokenFile,
 		JWTFile: v.JWTFile, AuthPath: v.AuthPath, AuthRole: v.AuthRole, Engine: v.AWSPath, RoleARN: v.RoleARN, ReaderRole: v.ReaderRole,
 		TTL: time.Duration(v.TTL), RemoveEntities: v.RemoveEntities, ClusterID: m.clusterID, Log: m.log,
-		Processes: m.db.NomadAllocations, Changed: func() { m.bus.Publish(store.TopicIntent) }}
+		Processes: func(ctx context.Context, job string) ([]string, error) {
+			return attempts.NomadAllocations(ctx, m.db.DB, job)
+		},
+		Changed: func() { m.bus.Publish(store.TopicIntent) }}
 }
 
 // locationOf is the location of a storage in the form that roles of Vault use.
@@ -269,7 +273,9 @@ func (g granter) Revoke(ctx context.Context, allocationID string) error {
 }
 
 func (g granter) Sweep(ctx context.Context) (int, error) {
-	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.db.EndedJobs)
+	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), func(ctx context.Context, jobs []string) ([]string, error) {
+		return attempts.EndedJobs(ctx, g.db.DB, jobs)
+	})
 }
 
 // withoutKeys returns a part of a configuration without credentials.

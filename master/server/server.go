@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	}
 	// The runner is read while the database connects, so the start takes only the longer of the
 	// two times.
-	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
+	read := sync.OnceValues(func() (taskFiles, error) { return readTaskFiles(cfg) })
 	go func() { _, _ = read() }() // run calls read again and gets the same result
 	pool, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: int32(cfg.DatabaseConns)})
 	if err != nil {
@@ -127,7 +127,7 @@ type master struct {
 	nomad     *cluster.Cluster
 	regions   []region       // further regions of Nomad
 	vault     *secrets.Vault // nil: Vault is not configured
-	artifacts artifacts
+	files     taskFiles
 	pools     pool.Set
 	site      task.Site
 	fetch     *fetchAddress
@@ -136,20 +136,20 @@ type master struct {
 }
 
 // reach connects to the servers on which the master depends, and sets the first password.
-func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err error) {
-	if m.artifacts, err = read(); err != nil {
+func (m *master) reach(ctx context.Context, read func() (taskFiles, error)) (err error) {
+	if m.files, err = read(); err != nil {
 		return err
 	}
 	if m.site, err = m.readSite(); err != nil {
 		return err
 	}
-	m.fetch = m.cfg.newFetchAddress(m.artifacts.authority)
+	m.fetch = m.cfg.newFetchAddress(m.files.authority)
 	m.site.Fetch = m.fetch.now
 	if m.pools, err = m.readPools(ctx); err != nil {
 		return err
 	}
 	for i := range m.pools {
-		m.pools[i].Platforms = m.artifacts.platforms()
+		m.pools[i].Platforms = m.files.platforms()
 	}
 	if m.nomad, err = m.connect(); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (m *master) readPools(ctx context.Context) (pool.Set, error) {
 
 // run starts the parts and stops them in the order of their dependencies: first the HTTP
 // server, last the log.
-func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handler, read func() (artifacts, error), ready chan<- string) error {
+func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handler, read func() (taskFiles, error), ready chan<- string) error {
 	if err := m.reach(ctx, read); err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handl
 	parts.Go(func() { m.serveTasks(ctx, origin, served.Proxy.Tasks()) })
 	var a *api.API
 	loop, closeLoop, err := m.newLoop(ctx, func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
-		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // the control loop starts later
+		return a.Attempts.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // the control loop starts later
 	})
 	if err != nil {
 		return err

@@ -15,10 +15,10 @@ const slotMemoryMB = task.SlotMemoryMB
 func (m *master) readSite() (task.Site, error) {
 	c := m.cfg
 	s := task.Site{ClusterID: m.clusterID, ClusterName: c.ClusterName, MasterID: m.masterID, PublicURL: c.PublicURL,
-		TaskURLs: c.TaskURLs, ServiceName: c.ServiceName, Scheme: c.scheme(), Authority: m.artifacts.authority,
+		TaskURLs: c.TaskURLs, ServiceName: c.ServiceName, Scheme: c.scheme(), Authority: m.files.authority,
 		Services:  jobspecs.NomadServices,
-		Runner:    m.artifacts.runner,
-		Runners:   m.artifacts.runners,
+		Runner:    m.files.runner,
+		Runners:   m.files.runners,
 		StopAfter: time.Duration(c.StopAfter), PullTimeout: time.Duration(c.PullTimeout),
 		Capabilities: c.capabilities(), SignIn: c.signIn(), Secrets: c.Vault.userSecrets()}
 	s.Ingress = c.Ingress.site(c.origins(""))

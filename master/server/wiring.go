@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/artifacts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
@@ -22,59 +24,59 @@ import (
 	"github.com/detent-ml/detent/webui"
 )
 
-// artifacts are the files that tasks fetch from the master.
-type artifacts struct {
+// taskFiles are the files that tasks fetch from the master.
+type taskFiles struct {
 	runner    task.Runner   // for this master's platform
 	runners   []task.Runner // for others
 	authority string        // that tasks trust, PEM; "": those of their nodes
 }
 
 // platforms lists the platforms that have a runner.
-func (a *artifacts) platforms() []string {
-	out := []string{a.runner.Target}
-	for _, r := range a.runners {
+func (f *taskFiles) platforms() []string {
+	out := []string{f.runner.Target}
+	for _, r := range f.runners {
 		out = append(out, r.Target)
 	}
 	return out
 }
 
-func readArtifacts(cfg Config) (artifacts, error) {
-	var a artifacts
+func readTaskFiles(cfg Config) (taskFiles, error) {
+	var f taskFiles
 	if cfg.RunnerPath == "" {
-		return a, fmt.Errorf("runner_path: is not set, and the folder of det-master has no det-runner; set it to the path of det-runner, which tasks fetch from the master")
+		return f, fmt.Errorf("runner_path: is not set, and the folder of det-master has no det-runner; set it to the path of det-runner, which tasks fetch from the master")
 	}
 	var err error
-	if a.runner, err = readRunner(cfg.RunnerPath, api.RunnerTarget()); err != nil {
-		return a, fmt.Errorf("runner_path: %w", err)
+	if f.runner, err = readRunner(cfg.RunnerPath, artifacts.Platform()); err != nil {
+		return f, fmt.Errorf("runner_path: %w", err)
 	}
 	dir := filepath.Dir(cfg.RunnerPath)
-	others, err := api.OtherRunners(dir)
+	others, err := artifacts.OtherPlatforms(dir)
 	if err != nil {
-		return a, fmt.Errorf("runner_path: %w", err)
+		return f, fmt.Errorf("runner_path: %w", err)
 	}
 	for _, target := range others {
-		r, err := readRunner(api.ProgramFile(dir, api.Runner, target), target)
+		r, err := readRunner(artifacts.Path(dir, artifacts.Runner, target), target)
 		if err != nil {
-			return a, fmt.Errorf("runner_path: %w", err)
+			return f, fmt.Errorf("runner_path: %w", err)
 		}
-		a.runners = append(a.runners, r)
+		f.runners = append(f.runners, r)
 	}
-	if a.authority, err = cfg.TLS.authority(); err != nil {
-		return a, fmt.Errorf("tls.ca_file: %w", err)
+	if f.authority, err = cfg.TLS.authority(); err != nil {
+		return f, fmt.Errorf("tls.ca_file: %w", err)
 	}
-	return a, nil
+	return f, nil
 }
 
 // readRunner reads the checksums of a runner and of the remover in the same folder, for jobs.
 func readRunner(path, target string) (r task.Runner, err error) {
 	r.Target = target
-	if r.SHA256, err = api.HashOfFile(path); err != nil {
+	if r.SHA256, err = artifacts.Hash(path); err != nil {
 		return r, err
 	}
-	if r.ArchiveSHA, err = api.RunnerArchiveSHA(path); err != nil {
+	if r.ArchiveSHA, err = artifacts.ArchiveHash(path); err != nil {
 		return r, err
 	}
-	if r.RemoverSHA, err = api.HashOfFile(api.ProgramFile(filepath.Dir(path), api.Remover, target)); err != nil {
+	if r.RemoverSHA, err = artifacts.Hash(artifacts.Path(filepath.Dir(path), artifacts.Remover, target)); err != nil {
 		return r, fmt.Errorf("det-remover, which removes checkpoints, must be in the folder of det-runner: %w", err)
 	}
 	return r, nil
@@ -186,11 +188,11 @@ func whole(n *int64) *int {
 // members adapts the catalogue to the API's interface.
 type members struct{ d *discovery.Discovery }
 
-func (m members) Members(ctx context.Context, allocationID string) (map[int]api.Endpoint, error) {
+func (m members) Members(ctx context.Context, allocationID string) (map[int]attempts.Endpoint, error) {
 	found, err := m.d.Members(ctx, allocationID)
-	out := make(map[int]api.Endpoint, len(found))
+	out := make(map[int]attempts.Endpoint, len(found))
 	for rank, e := range found {
-		out[rank] = api.Endpoint(e)
+		out[rank] = attempts.Endpoint(e)
 	}
 	return out, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -265,4 +266,9 @@ type UsedTemplate struct {
 // TemplateOf reads the template of an experiment; the zero value if it has none.
 func (db *DB) TemplateOf(ctx context.Context, experiment int) (UsedTemplate, error) {
 	return database.Row[UsedTemplate](ctx, db.DB, "experiment", `SELECT template, template_source FROM experiments WHERE id = $1`, experiment)
+}
+
+// OwnedExperiments counts the experiments of all users, by workspace.
+func (db *DB) OwnedExperiments(ctx context.Context) ([]accounts.Owned, error) {
+	return database.Rows[accounts.Owned](ctx, db.DB, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
 }

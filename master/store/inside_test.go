@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
@@ -112,10 +113,10 @@ func (w *world) attempt(trial, run, members int) string {
 }
 
 // claim returns a valid claim for a member.
-func goodClaim(allocation string, rank int, nonce string) Claim {
+func goodClaim(allocation string, rank int, nonce string) attempts.Claim {
 	_, token := auth.NewToken()
 	_, session := auth.NewToken()
-	return Claim{AllocationID: allocation, Rank: rank, NomadAllocID: "nomad-" + allocation, FirstOfGroup: true, Nonce: nonce,
+	return attempts.Claim{AllocationID: allocation, Rank: rank, NomadAllocID: "nomad-" + allocation, FirstOfGroup: true, Nonce: nonce,
 		NodeID: fmt.Sprintf("node-%d", rank), Namespace: "default", Pools: []string{"default"},
 		Address: "10.0.0.1", Ports: map[string]int{"c10d": 29400}, TokenHash: token, SessionHash: session, SessionLife: time.Hour}
 }
@@ -149,3 +150,19 @@ func (w *world) summarize() {
 }
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// waitBlocked waits until a connection of the test's database waits for another's lock.
+func waitBlocked(t *testing.T, w *world) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		n, err := database.Scalar[int](ctx, w.db.DB, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			return
+		}
+	}
+}

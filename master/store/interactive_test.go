@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 )
@@ -20,11 +21,11 @@ func (w *world) task(n tasks.New) {
 }
 
 // claimTask places the attempt of a task, and makes its runner's claim.
-func (w *world) claimTask(id string) Claimed {
+func (w *world) claimTask(id string) attempts.Claimed {
 	w.t.Helper()
 	w.exec(`UPDATE allocations SET state = 'ASSIGNED' WHERE id = $1 || '.1'`, id)
 	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) VALUES ($1 || '.1', 0, 'node-0', 'node-0')`, id)
-	got, err := w.db.Claim(context.Background(), goodClaim(id+".1", 0, "nonce"))
+	got, err := attempts.Gate{DB: w.db.DB}.Claim(context.Background(), goodClaim(id+".1", 0, "nonce"))
 	if err != nil {
 		w.t.Fatal(err)
 	}

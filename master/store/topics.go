@@ -6,7 +6,3 @@ const (
 	TopicIntent = "intent" // a user's request was stored: the loop begins a cycle
 	TopicEvents = "events" // a search has new events, or a runner reported: the loop begins a cycle
 )
-
-// AllocationTopic wakes long polls of an attempt: for the preemption signal, the
-// rendezvous and a task's readiness.
-func AllocationTopic(id string) string { return "alloc:" + id }

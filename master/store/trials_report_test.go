@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
@@ -68,7 +69,7 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 	for _, exp := range exps {
 		trial := w.trial(exp, 0, 0)
 		id := w.attempt(trial, 1, 1)
-		if _, err := w.db.Claim(ctx, goodClaim(id, 0, "n")); err != nil {
+		if _, err := (attempts.Gate{DB: w.db.DB}).Claim(ctx, goodClaim(id, 0, "n")); err != nil {
 			t.Fatal(err)
 		}
 		if err := m.Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "validation", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
@@ -77,7 +78,7 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 		if _, err := s.Append(ctx, logs.Batch{TaskID: w.taskOf(trial), Shipper: id, Lines: []logs.Line{line, line, line}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.db.Gather(ctx, GatherRound{AllocationID: id}, "r", 1, 100, raw(`{}`)); err != nil {
+		if _, _, err := attempts.Gather(ctx, w.db.DB, attempts.Round{AllocationID: id}, "r", 1, 100, raw(`{}`)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,42 +10,6 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-func TestTaskTokens(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	exp := w.experiment(lossSearcher)
-	trial := w.trial(exp, 0, 1)
-	allocation := w.attempt(trial, 1, 2)
-	_, hash := auth.NewToken()
-	w.exec(`UPDATE members SET token_hash = $2 WHERE allocation_id = $1 AND rank = 1`, allocation, hash)
-	w.exec(`UPDATE users SET admin = true WHERE username = 'determined'`)
-	who, err := w.db.TaskWho(ctx, hash)
-	want := auth.Who{UserID: 2, Username: "determined", AllocationID: allocation, TaskID: w.taskOf(trial), TrialID: trial, ExperimentID: exp, RunID: 1, Rank: 1}
-	if err != nil || who != want {
-		t.Fatalf("%+v %v, want %+v", who, err, want)
-	}
-	w.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() - interval '14 minutes' WHERE id = $1`, allocation)
-	if who, err := w.db.TaskWho(ctx, hash); err != nil || !who.Ended {
-		t.Fatalf("soon after the end: %+v %v", who, err)
-	}
-	w.exec(`UPDATE allocations SET ended_at = now() - interval '16 minutes' WHERE id = $1`, allocation)
-	for _, missing := range []string{"exited_at = NULL, logs_done = false", "exited_at = now(), logs_done = false", "exited_at = NULL, logs_done = true"} {
-		w.exec(`UPDATE members SET ` + missing)
-		if who, err := w.db.TaskWho(ctx, hash); err != nil || !who.Ended {
-			t.Fatalf("while its last process still waits for a master, %s: %+v %v", missing, who, err)
-		}
-	}
-	w.exec(`UPDATE members SET exited_at = now(), logs_done = true`)
-	if _, err := w.db.TaskWho(ctx, hash); !fault.Is(err, fault.NotFound) {
-		t.Fatalf("long after the end: %v", err)
-	}
-	w.exec(`UPDATE members SET exited_at = NULL, logs_done = false`)
-	w.exec(`UPDATE allocations SET ended_at = now() - interval '25 hours' WHERE id = $1`, allocation)
-	if _, err := w.db.TaskWho(ctx, hash); !fault.Is(err, fault.NotFound) {
-		t.Fatalf("when its last process has given up: %v", err)
-	}
-}
-
 // TestActions tests which actions each state allows, and what they store.
 func TestActions(t *testing.T) {
 	w := newWorld(t)

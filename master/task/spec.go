@@ -56,8 +56,8 @@ type Claimed struct {
 	HasContext     bool            `db:"has_context"`
 	TrialSeed      int64           `db:"seed"`
 	HParams        json.RawMessage `db:"hparams"`
-	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete checkpoint; nil: none
-	StepsCompleted int             `db:"steps"`      // steps at that checkpoint
+	Checkpoint     *string         `db:"-"`          // the trial's own newest complete checkpoint; nil: none
+	StepsCompleted int             `db:"-"`          // steps at that checkpoint
 	Restarts       int             `db:"restarts"`   // of the trial, after failures
 	FormerRun      int             `db:"former_run"` // run id of the attempt before this one; 0: this is the first
 	FormerOutcome  string          `db:"former_outcome"`

@@ -3,6 +3,7 @@ package rows
 import (
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/store/rowtest"
 )
@@ -25,7 +26,7 @@ func TestTheLoopAgainstAClaim(t *testing.T) {
 				return err
 			}
 			go func() {
-				_, err := w.DB.Claim(ctx, rowtest.Claim(id, 0, "n"))
+				_, err := attempts.Gate{DB: w.DB.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
 				claimed <- err
 			}()
 			w.WaitBlocked(1)
@@ -57,7 +58,7 @@ func TestTheLoopAgainstAClaim(t *testing.T) {
 func TestAnEndedAttemptKeepsNoGathers(t *testing.T) {
 	w := newWorld(t)
 	id := w.Attempt(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1), 1, 2)
-	if _, _, err := w.DB.Gather(t.Context(), store.GatherRound{AllocationID: id, Purpose: "data"}, "0", 2, 100, []byte(`{}`)); err != nil || w.Int(`SELECT count(*) FROM gathers`) != 1 {
+	if _, _, err := attempts.Gather(t.Context(), w.DB.DB, attempts.Round{AllocationID: id, Purpose: "data"}, "0", 2, 100, []byte(`{}`)); err != nil || w.Int(`SELECT count(*) FROM gathers`) != 1 {
 		t.Fatal(err)
 	}
 	err := w.DB.Tx(t.Context(), func(tx *store.DB) error {

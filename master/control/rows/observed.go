@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
@@ -136,7 +137,7 @@ func (s *PendingSubmission) Who() (auth.Who, error) {
 // Submissions reads those of these attempts that are still to be submitted.
 func Submissions(ctx context.Context, db *store.DB, ids []string) ([]PendingSubmission, error) {
 	list, err := database.Rows[PendingSubmission](ctx, db.DB, `
-		SELECT `+store.AttemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.Roles.Grants()+` FROM `+store.AttemptTables+`
+		SELECT `+attempts.Columns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.Roles.Grants()+` FROM `+attempts.Tables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err

@@ -34,9 +34,9 @@ type Site struct {
 func Serve(t testing.TB, identify func(context.Context, rest.Credential) (auth.Who, error), routes func(*rest.Router)) *Site {
 	t.Helper()
 	router := rest.New(t.Context(), rest.Config{Log: slog.New(slog.DiscardHandler), Identify: identify, Access: adminsAlone,
-		AccessChanges: func() (<-chan struct{}, func()) { return nil, func() {} },
-		Poller:        func(c *rest.Call) string { return c.Owner() },
-		LimitReads:    database.LimitReads})
+		AccessChanges: func() (<-chan struct{}, func()) { return nil, func() {} }, Again: unchanged,
+		Poller:     func(c *rest.Call) string { return fmt.Sprint(c.Owner(), c.Who().AllocationID, c.Who().Rank) },
+		LimitReads: database.LimitReads})
 	routes(router)
 	router.Mount()
 	return Listen(t, router)
@@ -51,6 +51,11 @@ func ByName(db *database.DB) func(context.Context, rest.Credential) (auth.Who, e
 		}
 		return auth.Who{UserID: id, Username: c.Token, Admin: c.Token == "admin", SessionID: 1}, nil
 	}
+}
+
+// unchanged says of callers whose answers are open that they still are who they were.
+func unchanged(context.Context, []auth.Who) (func(auth.Who) (auth.Who, error), error) {
+	return func(who auth.Who) (auth.Who, error) { return who, nil }, nil
 }
 
 // adminsAlone is the rule of a master for endpoints of administrators.

@@ -14,6 +14,8 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/artifacts"
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/clustertest"
@@ -148,7 +150,7 @@ func (m *Master) wire(ctx context.Context, bus *database.Bus, events *sender.Sen
 	none := strings.Repeat("0", 64)
 	site := task.Site{ClusterID: clusterID, ClusterName: "test", MasterID: masterID, PublicURL: m.URL, TaskURLs: []string{m.address},
 		Services: jobspecs.NomadServices, Capabilities: expconf.Everything(), Defaults: expconf.TaskContainerDefaults{LogPolicies: expconf.DefaultLogPolicies()},
-		Runner: task.Runner{SHA256: none, ArchiveSHA: none, RemoverSHA: none, Target: api.RunnerTarget()}}
+		Runner: task.Runner{SHA256: none, ArchiveSHA: none, RemoverSHA: none, Target: artifacts.Platform()}}
 	pools := pool.Set{{Name: "default", NodePool: "default", Driver: pool.RawExec, Description: "this machine", Compute: true, Aux: true,
 		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, Preemption: true, Priority: 42, MaxAux: 100}}
 	view := m.Nomad.Cluster(clusterID)
@@ -190,14 +192,14 @@ func inventory(pools pool.Set) func(string, nodes.Row) *sched.Node {
 // server.
 type identity struct{ *clustertest.Cluster }
 
-func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload, error) {
+func (i identity) VerifyIdentity(ctx context.Context, jwt string) (attempts.Workload, error) {
 	w, err := i.Cluster.VerifyIdentity(ctx, jwt)
-	return api.Workload(w), err
+	return attempts.Workload(w), err
 }
 
 type nowhere struct{}
 
-func (nowhere) Members(context.Context, string) (map[int]api.Endpoint, error) { return nil, nil }
+func (nowhere) Members(context.Context, string) (map[int]attempts.Endpoint, error) { return nil, nil }
 
 // Client returns a client that is signed in as a user with a blank password.
 func (m *Master) Client(user string) *client.Client {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
@@ -138,10 +139,10 @@ func (w *World) Pages(sql string, args ...any) int {
 }
 
 // Claim returns a valid claim for a member.
-func Claim(allocation string, rank int, nonce string) store.Claim {
+func Claim(allocation string, rank int, nonce string) attempts.Claim {
 	_, token := auth.NewToken()
 	_, session := auth.NewToken()
-	return store.Claim{AllocationID: allocation, Rank: rank, NomadAllocID: "nomad-" + allocation, FirstOfGroup: true, Nonce: nonce,
+	return attempts.Claim{AllocationID: allocation, Rank: rank, NomadAllocID: "nomad-" + allocation, FirstOfGroup: true, Nonce: nonce,
 		NodeID: fmt.Sprintf("node-%d", rank), Namespace: "default", Pools: []string{"default"},
 		Address: "10.0.0.1", Ports: map[string]int{"c10d": 29400}, TokenHash: token, SessionHash: session, SessionLife: time.Hour}
 }

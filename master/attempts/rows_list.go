@@ -1,4 +1,4 @@
-package store
+package attempts
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/trial"
 )
 
-// A PastAttempt is an attempt with its history.
-type PastAttempt struct {
+// A Past is an attempt with its history.
+type Past struct {
 	ID            string     `db:"id"`
 	TaskID        string     `db:"task_id"`
 	Part          int        `db:"part"` // of the task
@@ -36,8 +36,8 @@ type PastAttempt struct {
 	Submitted     bool       `db:"submitted"`
 }
 
-// AttemptFilter chooses attempts: of one task, of the trials of an experiment, or on one node.
-type AttemptFilter struct {
+// Filter chooses attempts: of one task, of the trials of an experiment, or on one node.
+type Filter struct {
 	Task       string
 	Part       tasks.Part // of the task
 	Experiment int
@@ -48,7 +48,7 @@ type AttemptFilter struct {
 
 const pastAttemptsOf = ` FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN trials t ON t.task_id = k.id`
 
-func (f AttemptFilter) conditions() database.Conditions {
+func (f Filter) conditions() database.Conditions {
 	var c database.Conditions
 	switch {
 	case f.Node != "":
@@ -65,10 +65,10 @@ func (f AttemptFilter) conditions() database.Conditions {
 	return c
 }
 
-// CountAttempts counts the attempts that PastAttempts lists.
-func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
+// count counts the attempts that List lists.
+func count(ctx context.Context, db *database.DB, f Filter) (int, error) {
 	c := f.conditions()
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+pastAttemptsOf+c.Where(), c.Args)
+	return database.Scalar[int](ctx, db, `SELECT count(*)`+pastAttemptsOf+c.Where(), c.Args)
 }
 
 // attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is that of its task.
@@ -77,18 +77,18 @@ const attemptQueued = `greatest(a.queued_at, a.created_at)`
 // preemptReason is SQL for why an attempt was preempted. If the search never called the trial back, that became its end.
 const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id AND a.preempt_reason = '` + lifecycle.WhyHeld + `' THEN '` + lifecycle.WhyStopped + `' ELSE a.preempt_reason END`
 
-// PastAttempts lists attempts, the newest first.
-func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
+// List lists attempts, the newest first.
+func List(ctx context.Context, db *database.DB, f Filter, offset, limit int) ([]Past, error) {
 	c := f.conditions()
 	c.Args["offset"], c.Args["limit"] = offset, limit
-	return database.Rows[PastAttempt](ctx, db.DB, `SELECT a.id, a.task_id, `+trial.PartOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
+	return database.Rows[Past](ctx, db, `SELECT a.id, a.task_id, `+trial.PartOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
 		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+tasks.WaitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.Where()+`
 		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.Args)
 }
 
-// A PastMember is the part of an attempt on one node.
-type PastMember struct {
+// A pastMember is the part of an attempt on one node.
+type pastMember struct {
 	AllocationID string     `db:"allocation_id"`
 	Rank         int        `db:"rank"`
 	Node         string     `db:"node_name"`
@@ -99,13 +99,13 @@ type PastMember struct {
 	ExitReason   string     `db:"exit_reason"`
 }
 
-// PastMembers lists the members of attempts by rank.
-func (db *DB) PastMembers(ctx context.Context, attempts []string) (map[string][]PastMember, error) {
-	list, err := database.Rows[PastMember](ctx, db.DB, `
+// pastMembers lists the members of attempts by rank.
+func pastMembers(ctx context.Context, db *database.DB, attempts []string) (map[string][]pastMember, error) {
+	list, err := database.Rows[pastMember](ctx, db, `
 		SELECT allocation_id, rank, node_name, slot_ids, nomad_alloc_id, coalesce(exited_at, nomad_ended_at) AS ended_at,
 			coalesce(exit_code, nomad_exit) AS exit_code, CASE WHEN exit_reason <> '' THEN exit_reason ELSE nomad_detail END AS exit_reason
 		FROM members WHERE allocation_id = ANY($1) ORDER BY allocation_id, rank`, attempts)
-	found := make(map[string][]PastMember, len(attempts))
+	found := make(map[string][]pastMember, len(attempts))
 	for _, m := range list {
 		found[m.AllocationID] = append(found[m.AllocationID], m)
 	}

@@ -1,4 +1,4 @@
-package api
+package artifacts
 
 import (
 	"archive/tar"
@@ -43,9 +43,9 @@ type runnerArchive struct {
 // Close closes the runner.
 func (a *runnerArchive) Close() error { return a.runner.Close() }
 
-// RunnerArchiveSHA is the hash of the tar of a runner, which is served at /runner/<hash of the
-// runner>/<target>.tar.
-func RunnerArchiveSHA(path string) (string, error) {
+// ArchiveHash is the hash of the tar of a runner, which is served at /runner/<hash of the
+// runner>/<os>-<arch>.tar.
+func ArchiveHash(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -1,12 +1,12 @@
-package api
+package attempts
 
 import (
 	"context"
 	"sync"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -16,7 +16,7 @@ type gathers struct {
 	memory *rest.Shares // for the responses, in bytes
 
 	mu     sync.Mutex
-	rounds map[store.GatherRound]*gatherRound
+	rounds map[Round]*gatherRound
 }
 
 // A gatherRound is one round.
@@ -31,16 +31,16 @@ type gatherRound struct {
 // gathered is the part of one peer in a round, until its response is sent.
 type gathered struct {
 	of     *gathers
-	key    store.GatherRound
+	key    Round
 	round  *gatherRound
 	closed sync.Once
 }
 
 func newGathers() *gathers {
-	return &gathers{memory: rest.NewShares(gatherMemory, gatherMemoryPerUser), rounds: map[store.GatherRound]*gatherRound{}}
+	return &gathers{memory: rest.NewShares(gatherMemory, gatherMemoryPerUser), rounds: map[Round]*gatherRound{}}
 }
 
-func (g *gathers) enter(key store.GatherRound) *gathered {
+func (g *gathers) enter(key Round) *gathered {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	round := g.rounds[key]
@@ -69,13 +69,13 @@ func (p *gathered) Close() error {
 }
 
 // load reads the response of a complete round, unless another peer has read it.
-func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
+func (p *gathered) load(ctx context.Context, db *database.DB, owner string) error {
 	p.round.mu.Lock()
 	defer p.round.mu.Unlock()
 	if p.round.body != nil {
 		return nil
 	}
-	size, err := db.GatheredBytes(ctx, p.key)
+	size, err := bytesOf(ctx, db, p.key)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
 }
 
 // gatheredBody encodes the response of a round.
-func gatheredBody(ctx context.Context, db *store.DB, key store.GatherRound) ([]byte, error) {
-	list, err := db.Gathered(ctx, key)
+func gatheredBody(ctx context.Context, db *database.DB, key Round) ([]byte, error) {
+	list, err := dataOf(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}

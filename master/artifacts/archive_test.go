@@ -1,4 +1,4 @@
-package api
+package artifacts
 
 import (
 	"archive/tar"
@@ -21,7 +21,7 @@ func TestRunnerArchive(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		want, err := RunnerArchiveSHA(path)
+		want, err := ArchiveHash(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestRunnerArchive(t *testing.T) {
 			t.Errorf("a runner of %d bytes: the next entry is %v, want the end", size, err)
 		}
 	}
-	if _, err := RunnerArchiveSHA(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := ArchiveHash(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a runner that is not there has a hash")
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package attempts
 
 import (
 	"context"
@@ -9,48 +9,39 @@ import (
 	"github.com/detent-ml/detent/master/leftover"
 )
 
-// An AttemptStatus reports whether an attempt has ended, whether its owner was deactivated, and the
+// A Status reports whether an attempt has ended, whether its owner was deactivated, and the
 // roles of its owner.
-type AttemptStatus struct {
-	ID        string
-	Ended     bool
-	OwnerGone bool
-	Grants    *auth.Grants
+type Status struct {
+	ID        string       `db:"id"`
+	Ended     bool         `db:"ended"`
+	OwnerGone bool         `db:"owner_gone"`
+	Stored    []byte       `db:"grants"`
+	Grants    *auth.Grants `db:"-"` // made from Stored
 }
 
-// AttemptStatuses reads the statuses of attempts.
-func (db *DB) AttemptStatuses(ctx context.Context, ids []string) (map[string]AttemptStatus, error) {
-	out := map[string]AttemptStatus{}
+// Statuses reads the statuses of attempts.
+func Statuses(ctx context.Context, db *database.DB, roles accounts.Roles, ids []string) (map[string]Status, error) {
+	out := map[string]Status{}
 	if len(ids) == 0 {
 		return out, nil
 	}
-	type found struct {
-		ID        string `db:"id"`
-		Ended     bool   `db:"ended"`
-		OwnerGone bool   `db:"owner_gone"`
-		Grants    []byte `db:"grants"`
-	}
-	list, err := database.Rows[found](ctx, db.DB, `
-		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+db.Roles.Grants()+`
+	list, err := database.Rows[Status](ctx, db, `
+		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+roles.Grants()+`
 		FROM allocations a JOIN tasks t ON t.id = a.task_id JOIN users u ON u.id = t.owner_id
 		WHERE a.id = ANY($1)`, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range list {
-		grants, _, err := db.Roles.Read(f.Grants)
-		if err != nil {
+	for _, s := range list {
+		if s.Grants, _, err = roles.Read(s.Stored); err != nil {
 			return nil, err
 		}
-		out[f.ID] = AttemptStatus{f.ID, f.Ended, f.OwnerGone, grants}
+		out[s.ID] = s
 	}
-	return out, nil
+	return out, err
 }
 
-// TaskWho finds the attempt of a member, by the hash of its token. A task never has its
-// owner's admin rights. TaskWho also finds attempts that ended a short time ago, or, if log
+// Who finds the attempt of a member, by the hash of its token. A task never has its
+// owner's admin rights. Who also finds attempts that ended a short time ago, or, if log
 // lines or an exit are missing, as long ago as runners wait for masters.
-func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
+func Who(ctx context.Context, db *database.DB, roles accounts.Roles, hash []byte) (auth.Who, error) {
 	type found struct {
 		UserID       int    `db:"user_id"`
 		Username     string `db:"username"`
@@ -64,9 +55,9 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		OwnerGone    bool   `db:"owner_gone"`
 		Grants       []byte `db:"grants"`
 	}
-	f, err := database.Row[found](ctx, db.DB, "token", `
+	f, err := database.Row[found](ctx, db, "token", `
 		SELECT u.id AS user_id, u.username, m.allocation_id, a.task_id, a.run_id, m.rank,
-			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+db.Roles.Grants()+`
+			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+roles.Grants()+`
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
@@ -77,15 +68,10 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	if err != nil {
 		return auth.Who{}, err
 	}
-	grants, _, err := db.Roles.Read(f.Grants)
+	grants, _, err := roles.Read(f.Grants)
 	if err != nil {
 		return auth.Who{}, err
 	}
 	return auth.Who{UserID: f.UserID, Username: f.Username, Grants: grants, AllocationID: f.AllocationID, TaskID: f.TaskID,
 		RunID: f.RunID, Rank: f.Rank, TrialID: f.TrialID, ExperimentID: f.ExperimentID, Ended: f.Ended, OwnerGone: f.OwnerGone}, nil
-}
-
-// OwnedExperiments counts the experiments of all users, by workspace.
-func (db *DB) OwnedExperiments(ctx context.Context) ([]accounts.Owned, error) {
-	return database.Rows[accounts.Owned](ctx, db.DB, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
 }

@@ -1,12 +1,17 @@
-package store
+package attempts_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/attempts"
+	"github.com/detent-ml/detent/master/store/rowtest"
+)
 
 // TestAccountOfATask: the fields that a workspace sets take the place of the owner's, one by
 // one, over root; without either there is no account.
 func TestAccountOfATask(t *testing.T) {
-	w := newWorld(t)
-	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 1), 1, 1)
+	w := rowtest.New(t)
+	id := w.Attempt(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1), 1, 1)
 	const ada = `{"user": "ada", "uid": 1000, "group": "lab", "gid": 1001}`
 	for _, c := range []struct{ owner, workspace, want, names string }{
 		{"", `{}`, "", " "},
@@ -18,9 +23,9 @@ func TestAccountOfATask(t *testing.T) {
 		{ada, `{"agent_user": {"uid": 0, "gid": 0}}`, "0:0", "ada lab"},
 		{"", `{"agent_user": {"gid": 9}}`, "0:9", " "},
 	} {
-		w.exec(`UPDATE users SET agent_user = nullif($1, '')::jsonb WHERE username = 'determined'`, c.owner)
-		w.exec(`UPDATE workspaces SET settings = $1::text::jsonb`, c.workspace)
-		got, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n"))
+		w.Exec(`UPDATE users SET agent_user = nullif($1, '')::jsonb WHERE username = 'determined'`, c.owner)
+		w.Exec(`UPDATE workspaces SET settings = $1::text::jsonb`, c.workspace)
+		got, err := attempts.Gate{DB: w.DB.DB}.Claim(t.Context(), rowtest.Claim(id, 0, "n"))
 		if err != nil || got.Account != c.want || got.AccountUser+" "+got.AccountGroup != c.names {
 			t.Errorf("%s and %s: %q of %q in %q, %v; want %q of %q", c.owner, c.workspace, got.Account, got.AccountUser, got.AccountGroup, err, c.want, c.names)
 		}

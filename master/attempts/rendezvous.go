@@ -1,4 +1,4 @@
-package api
+package attempts
 
 import (
 	"context"
@@ -9,29 +9,40 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func (a *API) registerRendezvous() {
-	rest.ServeOn(a.router, v1.MemberRendezvous, onOwnMember(), a.memberRendezvous)
-	rest.ServeOn(a.router, v1.AllocationRendezvous, onOwnAttempt(), a.rendezvous)
-	rest.ServeOn(a.router, v1.AllGather, onOwnAttempt(), a.allGather)
-	rest.ServeOn(a.router, v1.NotifyContainerRunning, onOwnAttempt(), a.notifyRunning)
+// During a rendezvous catalogInterval is the time between two reads of the service catalogue, and
+// arrivalInterval the time after which a member asks without a wake-up whether all have arrived.
+const (
+	catalogInterval = 500 * time.Millisecond
+	arrivalInterval = 5 * time.Second
+)
+
+// A Discovery finds the addresses of an attempt's members.
+type Discovery interface {
+	// Members lists ranks with the address and ports registered for them.
+	Members(ctx context.Context, allocationID string) (map[int]Endpoint, error)
+}
+
+// An Endpoint is a registered member.
+type Endpoint struct {
+	Address string
+	Ports   map[string]int
 }
 
 // rendezvousState is which members of an attempt have started, and their addresses.
 type rendezvousState struct {
-	places  []store.Peer
+	places  []peer
 	missing []string // missing members, in words
 }
 
-// rendezvousState reads the state. A member counts when its runner has called and its service
+// readRendezvous reads the state. A member counts when its runner has called and its service
 // is registered; these are independent, and either may come first. An attempt with one member
 // does not wait. A service that disappears after the rendezvous changes nothing: the address in
 // the runner's claim is used.
-func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvousState, error) {
-	places, err := a.db.Peers(ctx, allocation)
+func (d Deps) readRendezvous(ctx context.Context, allocation string) (rendezvousState, error) {
+	places, err := peers(ctx, d.DB, allocation)
 	if err != nil || len(places) == 0 {
 		if err == nil {
 			err = fault.New(fault.NotFound, "attempt %s has no members", allocation)
@@ -48,8 +59,8 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 	}
 	registered := map[int]Endpoint{}
 	if arrived { // before that, the addresses are not needed
-		if registered, err = a.discovery.Members(ctx, allocation); err != nil {
-			a.log.Warn("service discovery does not answer", "allocation_id", allocation, "error", err)
+		if registered, err = d.Discovery.Members(ctx, allocation); err != nil {
+			d.Log.Warn("service discovery does not answer", "allocation_id", allocation, "error", err)
 			registered = nil
 		}
 	}
@@ -71,12 +82,12 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 	return m, nil
 }
 
-// sharedState is rendezvousState, read once for all members that ask at the same time.
-func (a *API) sharedState(ctx context.Context, allocation string) (rendezvousState, error) {
-	asked := a.rendezvousAsked.DoChan(allocation, func() (any, error) {
+// sharedState reads the state once for all members that ask at the same time.
+func (d Deps) sharedState(ctx context.Context, allocation string) (rendezvousState, error) {
+	asked := d.asked.DoChan(allocation, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rest.AnswerTimeout) // another member waits for the result
 		defer cancel()
-		return a.rendezvousState(ctx, allocation)
+		return d.readRendezvous(ctx, allocation)
 	})
 	select {
 	case <-ctx.Done():
@@ -91,40 +102,40 @@ func (a *API) sharedState(ctx context.Context, allocation string) (rendezvousSta
 
 // waitForAll records that a member has started and waits until all have. Only the last one wakes the
 // others, so that the members of a large attempt ask a few times each, not once for each other member.
-func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rendezvousState, error) {
-	wake, cancel := a.bus.Subscribe(store.AllocationTopic(allocation))
+func (d Deps) waitForAll(ctx context.Context, allocation string, rank int) (rendezvousState, error) {
+	wake, cancel := d.Bus.Subscribe(Topic(allocation))
 	defer cancel()
-	if err := a.db.Arrive(ctx, allocation, rank); err != nil {
+	if err := arrive(ctx, d.DB, allocation, rank); err != nil {
 		return rendezvousState{}, err
 	}
 	end := time.Now().Add(rest.MaxPoll)
-	if err := a.waitForArrivals(ctx, allocation, wake); err != nil {
+	if err := d.waitForArrivals(ctx, allocation, wake); err != nil {
 		return rendezvousState{}, err
 	}
 	var m rendezvousState
 	again, stop := rest.Ticks(ctx, wake, catalogInterval) // the service catalogue sends no wake-ups
 	defer stop()
 	met, err := rest.Await(ctx, again, time.Until(end), func(ctx context.Context) (bool, error) {
-		if err := a.running(ctx, allocation); err != nil {
+		if err := d.running(ctx, allocation); err != nil {
 			return false, err
 		}
 		var err error
-		m, err = a.sharedState(ctx, allocation)
+		m, err = d.sharedState(ctx, allocation)
 		return err == nil && len(m.missing) == 0, err
 	})
 	if err == nil && met {
-		err = a.db.MarkReady(ctx, allocation)
+		err = MarkReady(ctx, d.DB, allocation)
 	}
 	return m, err
 }
 
 // waitForArrivals waits until the runners of all members have called, or the time of a poll has passed.
-func (a *API) waitForArrivals(ctx context.Context, allocation string, wake <-chan struct{}) error {
+func (d Deps) waitForArrivals(ctx context.Context, allocation string, wake <-chan struct{}) error {
 	again, stop := rest.Ticks(ctx, wake, arrivalInterval)
 	defer stop()
 	first := true
 	_, err := rest.Await(ctx, again, rest.MaxPoll, func(ctx context.Context) (bool, error) {
-		s, err := a.db.Arrivals(ctx, allocation)
+		s, err := countArrivals(ctx, d.DB, allocation)
 		if err == nil && s.Ended {
 			err = errEnded(allocation)
 		}
@@ -132,7 +143,7 @@ func (a *API) waitForArrivals(ctx context.Context, allocation string, wake <-cha
 			return false, err
 		}
 		if first && s.Missing == 0 { // of those that arrive at the same moment, at least one sees that all have
-			a.bus.Publish(store.AllocationTopic(allocation))
+			d.Bus.Publish(Topic(allocation))
 		}
 		first = false
 		return s.Missing == 0, nil
@@ -145,8 +156,8 @@ func errEnded(allocation string) error {
 }
 
 // running fails if an attempt has ended: its missing members will not start.
-func (a *API) running(ctx context.Context, allocation string) error {
-	s, err := a.db.PreemptSignal(ctx, allocation)
+func (d Deps) running(ctx context.Context, allocation string) error {
+	s, err := ReadSignal(ctx, d.DB, allocation)
 	if err == nil && s.Ended {
 		err = errEnded(allocation)
 	}
@@ -154,8 +165,8 @@ func (a *API) running(ctx context.Context, allocation string) error {
 }
 
 // memberRendezvous is the runner's rendezvous. Not ready means: ask again.
-func (a *API) memberRendezvous(ctx context.Context, _ *rest.Call, of member, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
-	m, err := a.waitForAll(ctx, of.allocation, of.rank)
+func (d Deps) memberRendezvous(ctx context.Context, _ *rest.Call, of member, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
+	m, err := d.waitForAll(ctx, of.allocation, of.rank)
 	if err != nil {
 		return nil, err
 	}
@@ -172,15 +183,15 @@ func (a *API) memberRendezvous(ctx context.Context, _ *rest.Call, of member, _ *
 
 // rendezvous is Determined's rendezvous: it answers when all members have started; clients
 // retry.
-func (a *API) rendezvous(ctx context.Context, c *rest.Call, id string, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
-	m, err := a.waitForAll(ctx, id, c.Who().Rank)
+func (d Deps) rendezvous(ctx context.Context, c *rest.Call, id string, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
+	m, err := d.waitForAll(ctx, id, c.Who().Rank)
 	if err != nil {
 		return nil, err
 	}
 	if len(m.missing) > 0 {
 		return nil, fault.New(fault.Unavailable, "still waiting for %s", strings.Join(m.missing, "; "))
 	}
-	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p store.Peer) bool { return p.Rank == c.Who().Rank })}
+	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p peer) bool { return p.Rank == c.Who().Rank })}
 	for _, p := range m.places {
 		info.Addresses, info.Slots = append(info.Addresses, p.Address), append(info.Slots, p.Slots)
 	}

@@ -1,4 +1,4 @@
-package api
+package attempts
 
 import (
 	"cmp"
@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -18,22 +18,28 @@ import (
 
 const maxAttempts = 1000 // of one page of a list
 
-func (a *API) experimentAttempts(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
+// OfExperiment lists the attempts of an experiment that the caller may see.
+func (d Deps) OfExperiment(ctx context.Context, experiment int, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
 	if req.Trial < 0 {
 		return nil, fault.New(fault.Invalid, "trial: %d is not the id of a trial", req.Trial)
 	}
-	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Experiment: e.ID, Trial: req.Trial})
+	return d.list(ctx, req.Window, Filter{Experiment: experiment, Trial: req.Trial})
 }
 
-func (a *API) taskAttempts(ctx context.Context, c *rest.Call, k tasks.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
-	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Task: k.ID, Part: k.Part})
+// OnNode lists the attempts that ran on a node, as far as the caller may see them.
+func (d Deps) OnNode(ctx context.Context, c *rest.Call, node string, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+	return d.list(ctx, req.Window, Filter{Node: node, In: auth.ScopeOf(c.Who(), v1.View, v1.KindTask)})
 }
 
-func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilter) (*v1.ListAttemptsResponse, error) {
+func (d Deps) ofTask(ctx context.Context, _ *rest.Call, k tasks.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+	return d.list(ctx, req.Window, Filter{Task: k.ID, Part: k.Part})
+}
+
+func (d Deps) list(ctx context.Context, w v1.Window, f Filter) (*v1.ListAttemptsResponse, error) {
 	if w.Limit <= 0 || w.Limit > maxAttempts {
 		w.Limit = maxAttempts
 	}
-	total, err := a.db.CountAttempts(ctx, f)
+	total, err := count(ctx, d.DB, f)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +47,7 @@ func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilt
 	if resp.Pagination, err = rest.Locate(w, total); err != nil {
 		return nil, err
 	}
-	list, err := a.db.PastAttempts(ctx, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
+	list, err := List(ctx, d.DB, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -49,24 +55,24 @@ func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilt
 	for i, x := range list {
 		ids[i] = x.ID
 	}
-	members, err := a.db.PastMembers(ctx, ids)
+	members, err := pastMembers(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range list {
-		resp.Attempts = append(resp.Attempts, a.wirePastAttempt(x, members[x.ID]))
+		resp.Attempts = append(resp.Attempts, d.wire(x, members[x.ID]))
 	}
 	return resp, nil
 }
 
-func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v1.Attempt {
+func (d Deps) wire(x Past, members []pastMember) v1.Attempt {
 	w := v1.Attempt{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), TrialID: optional.Value(x.TrialID), Run: x.Run, Pool: x.Pool, Slots: x.Slots,
 		State: tasks.AttemptState(x.State), Outcome: optional.Value(x.Outcome), QueuedTime: x.QueuedAt, AssignedTime: x.AssignedAt, StartTime: x.StartedAt,
 		EndTime: x.EndedAt, PreemptTime: x.PreemptAt, PreemptReason: x.PreemptReason, KillTime: x.KillAt, KillReason: x.KillReason,
 		ExitCode: x.ExitCode, ExitReason: x.ExitReason, WaitingReason: x.Waiting}
 	if x.Submitted {
 		w.NomadJob = jobspecs.JobID(x.ID)
-		w.NomadURL = a.nomadPage(x.Pool, "jobs", w.NomadJob+"@"+a.namespaceOf(x.Pool))
+		w.NomadURL = d.nomadPage(x.Pool, "jobs", w.NomadJob+"@"+d.namespaceOf(x.Pool))
 	}
 	for _, m := range members {
 		p := v1.AttemptMember{Rank: m.Rank, Node: m.Node, NomadAllocation: m.NomadAllocID, EndTime: m.EndedAt, ExitCode: m.ExitCode, ExitReason: m.ExitReason}
@@ -74,7 +80,7 @@ func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v
 			p.SlotIDs = append(p.SlotIDs, int(slot))
 		}
 		if m.NomadAllocID != "" {
-			p.NomadURL = a.nomadPage(x.Pool, "allocations", m.NomadAllocID)
+			p.NomadURL = d.nomadPage(x.Pool, "allocations", m.NomadAllocID)
 		}
 		w.Members = append(w.Members, p)
 	}
@@ -83,10 +89,10 @@ func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v
 
 // nomadPage is the address of a page of Nomad's UI in the region of a pool; "" if the configuration does
 // not name the UI.
-func (a *API) nomadPage(pool, kind, id string) string {
-	ui, query := a.cfg.NomadUI, ""
-	if p := a.cfg.Pools.Named(pool); p != nil && p.Region != "" {
-		ui, query = a.cfg.RegionUIs[p.Region], "?region="+url.QueryEscape(p.Region)
+func (d Deps) nomadPage(pool, kind, id string) string {
+	ui, query := d.NomadUI, ""
+	if p := d.Nodes.Pools.Named(pool); p != nil && p.Region != "" {
+		ui, query = d.RegionUIs[p.Region], "?region="+url.QueryEscape(p.Region)
 	}
 	if ui == "" {
 		return ""
@@ -95,12 +101,9 @@ func (a *API) nomadPage(pool, kind, id string) string {
 }
 
 // namespaceOf is the namespace in Nomad of a pool's jobs.
-func (a *API) namespaceOf(pool string) string {
-	if p := a.cfg.Pools.Named(pool); p != nil && p.Namespace != "" {
+func (d Deps) namespaceOf(pool string) string {
+	if p := d.Nodes.Pools.Named(pool); p != nil && p.Namespace != "" {
 		return p.Namespace
 	}
-	if len(a.cfg.Namespaces) > 0 {
-		return cmp.Or(a.cfg.Namespaces[0], "default")
-	}
-	return "default"
+	return cmp.Or(d.namespaces()[0], "default")
 }

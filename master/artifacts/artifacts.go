@@ -1,4 +1,10 @@
-package api
+// Package artifacts is the room of the files that tasks fetch from the master: det-runner, det-remover, det and the Python package.
+//
+// Their addresses name the hash of their content, so nobody needs to sign in, a proxy may keep them, and all masters of a release serve the
+// same. A master has programs for its own platform, and for others if an operator has put them beside these. artifacts.go has the files
+// with their hashes, and their endpoints; archive.go packs the runner for containers into a tar. Package server reads the hashes at the
+// start for the jobs of tasks; the claim of a runner names the others (package attempts).
+package artifacts
 
 import (
 	"archive/tar"
@@ -25,23 +31,25 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Files that tasks fetch from the master: programs and the Python package. They need no
-// sign-in; their names are hashes of their content.
+// Files are the files of a master.
+type Files struct {
+	RunnerDir  string // holds det-runner and det-remover, for /runner/<hash>/<os>-<arch> and /remover/<hash>/<os>-<arch>
+	DetPath    string // det, for /cli/<hash>/<os>-<arch>; "" if tasks get no det
+	HarnessDir string // the Python package, for /harness/<hash>.tar.gz; "" if tasks get none
 
-func (a *API) registerArtifacts() {
-	rest.Raw(a.router, v1.DownloadRunner, a.program(Runner))
-	rest.Raw(a.router, v1.DownloadRemover, a.program(Remover))
-	rest.Raw(a.router, v1.DownloadDet, a.det)
-	rest.Raw(a.router, v1.DownloadHarness, a.harness)
-}
-
-// artifacts caches the hashes of these files. A changed size or time means that a file has
-// changed.
-type artifacts struct {
+	// The hashes are kept. A changed size or time means that a file has changed.
 	mu       sync.Mutex
 	programs map[string]artifact // by path
-	harness  artifact
-	looked   time.Time // at the folder of harness
+	packed   artifact            // the Python package
+	looked   time.Time           // at the folder of the Python package
+}
+
+// Routes adds the endpoints of the files.
+func (f *Files) Routes(r *rest.Router) {
+	rest.Raw(r, v1.DownloadRunner, f.program(Runner))
+	rest.Raw(r, v1.DownloadRemover, f.program(Remover))
+	rest.Raw(r, v1.DownloadDet, f.det)
+	rest.Raw(r, v1.DownloadHarness, f.harness)
 }
 
 // lookEvery is the time between two looks at the folder of the Python package: anybody may ask for it.
@@ -61,22 +69,22 @@ const (
 	Remover = "det-remover"
 )
 
-// RunnerTarget is the platform of this master, and of the file det-runner.
-func RunnerTarget() string { return runtime.GOOS + "-" + runtime.GOARCH }
+// Platform is the platform of this master, and of the file det-runner.
+func Platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
-var runnerTarget = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9]+$`)
+var platformName = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9]+$`)
 
-// ProgramFile is the path of a program for a platform: its name, or for another platform
+// Path is the path of a program for a platform: its name, or for another platform
 // than this master's <name>-<os>-<arch> in the same folder.
-func ProgramFile(dir, name, target string) string {
-	if target == RunnerTarget() {
+func Path(dir, name, target string) string {
+	if target == Platform() {
 		return filepath.Join(dir, name)
 	}
 	return filepath.Join(dir, name+"-"+target)
 }
 
-// OtherRunners are the other platforms for which a folder has a runner.
-func OtherRunners(dir string) ([]string, error) {
+// OtherPlatforms are the other platforms for which a folder has a runner.
+func OtherPlatforms(dir string) ([]string, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -84,33 +92,33 @@ func OtherRunners(dir string) ([]string, error) {
 	var out []string
 	for _, e := range list {
 		target, is := strings.CutPrefix(e.Name(), Runner+"-")
-		if is && e.Type().IsRegular() && runnerTarget.MatchString(target) && target != RunnerTarget() {
+		if is && e.Type().IsRegular() && platformName.MatchString(target) && target != Platform() {
 			out = append(out, target)
 		}
 	}
 	return out, nil
 }
 
-// DetSHA is the hash of det, served at /cli/<hash>/<target>.
-func (a *API) DetSHA() (string, error) { return a.programSHA(a.cfg.DetPath) }
+// DetHash is the hash of det, served at /cli/<hash>/<os>-<arch>.
+func (f *Files) DetHash() (string, error) { return f.hashOf(f.DetPath) }
 
-func (a *API) programSHA(path string) (string, error) {
-	a.artifacts.mu.Lock()
-	defer a.artifacts.mu.Unlock()
+func (f *Files) hashOf(path string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot read a program that tasks fetch: %w", err)
 	}
-	known, stamp := a.artifacts.programs[path], stampOf(path, info)
+	known, stamp := f.programs[path], stampOf(path, info)
 	if known.stamp != stamp {
-		if known.sha, err = HashOfFile(path); err != nil {
+		if known.sha, err = Hash(path); err != nil {
 			return "", err
 		}
-		if a.artifacts.programs == nil {
-			a.artifacts.programs = map[string]artifact{}
+		if f.programs == nil {
+			f.programs = map[string]artifact{}
 		}
 		known.stamp = stamp
-		a.artifacts.programs[path] = known
+		f.programs[path] = known
 	}
 	return known.sha, nil
 }
@@ -119,8 +127,8 @@ func stampOf(path string, info fs.FileInfo) string {
 	return fmt.Sprintf("%s %d %d %o\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode().Perm())
 }
 
-// HashOfFile is the SHA-256 of a file, in hexadecimal digits.
-func HashOfFile(path string) (string, error) {
+// Hash is the SHA-256 of a file, in hexadecimal digits.
+func Hash(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -134,19 +142,19 @@ func HashOfFile(path string) (string, error) {
 }
 
 // program serves a program, and the runner also as a tar.
-func (a *API) program(name string) func(context.Context, *rest.Call) error {
+func (f *Files) program(name string) func(context.Context, *rest.Call) error {
 	return func(_ context.Context, c *rest.Call) error {
 		target, archived := c.Param("target"), false
 		if name == Runner {
 			target, archived = strings.CutSuffix(target, ".tar")
 		}
-		if !runnerTarget.MatchString(target) {
-			return fault.New(fault.NotFound, "%s: the address names no platform, such as %s", name, RunnerTarget())
+		if !platformName.MatchString(target) {
+			return fault.New(fault.NotFound, "%s: the address names no platform, such as %s", name, Platform())
 		}
-		path := ProgramFile(a.cfg.RunnerDir, name, target)
-		sha, err := a.programSHA(path)
-		if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
-			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s; an operator can put builds for other platforms beside it", name, target, RunnerTarget())
+		path := Path(f.RunnerDir, name, target)
+		sha, err := f.hashOf(path)
+		if errors.Is(err, fs.ErrNotExist) && target != Platform() {
+			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s; an operator can put builds for other platforms beside it", name, target, Platform())
 		}
 		if err != nil {
 			return err
@@ -154,65 +162,65 @@ func (a *API) program(name string) func(context.Context, *rest.Call) error {
 		if c.Param("sha") != sha {
 			return fault.New(fault.NotFound, "this master serves the %s %s for %s", name, sha, target)
 		}
-		return a.sendProgram(c, path, archived)
+		return f.sendProgram(c, path, archived)
 	}
 }
 
-func (a *API) det(_ context.Context, c *rest.Call) error {
-	if a.cfg.DetPath == "" {
+func (f *Files) det(_ context.Context, c *rest.Call) error {
+	if f.DetPath == "" {
 		return fault.New(fault.NotFound, "this master has no det for tasks; set det_path in its configuration")
 	}
-	sha, err := a.DetSHA()
+	sha, err := f.DetHash()
 	if err != nil {
 		return err
 	}
-	if c.Param("sha") != sha || c.Param("target") != RunnerTarget() {
-		return fault.New(fault.NotFound, "this master serves det %s for %s", sha, RunnerTarget())
+	if c.Param("sha") != sha || c.Param("target") != Platform() {
+		return fault.New(fault.NotFound, "this master serves det %s for %s", sha, Platform())
 	}
-	return a.sendProgram(c, a.cfg.DetPath, false)
+	return f.sendProgram(c, f.DetPath, false)
 }
 
-func (a *API) sendProgram(c *rest.Call, path string, archived bool) error {
-	f, err := os.Open(path)
+func (f *Files) sendProgram(c *rest.Call, path string, archived bool) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
+	info, err := file.Stat()
 	if err != nil {
-		return errors.Join(err, f.Close())
+		return errors.Join(err, file.Close())
 	}
 	c.Set("Content-Type", "application/octet-stream")
 	c.Set("Cache-Control", "public, immutable, max-age=31536000")
 	if archived {
-		c.SendFrom(newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
+		c.SendFrom(newRunnerArchive(file, info.Size()), int(runnerArchiveSize(info.Size())))
 		return nil
 	}
-	c.SendFrom(f, int(info.Size()))
+	c.SendFrom(file, int(info.Size()))
 	return nil
 }
 
-// HarnessSHA is the hash of the Python package, served at /harness/<hash>.tar.gz.
-func (a *API) HarnessSHA() (string, error) {
-	h, err := a.packedHarness()
+// HarnessHash is the hash of the Python package, served at /harness/<hash>.tar.gz.
+func (f *Files) HarnessHash() (string, error) {
+	h, err := f.packedHarness()
 	return h.sha, err
 }
 
-func (a *API) packedHarness() (artifact, error) {
-	if a.cfg.HarnessDir == "" {
+func (f *Files) packedHarness() (artifact, error) {
+	if f.HarnessDir == "" {
 		return artifact{}, fault.New(fault.NotFound, "this master serves no Python package for tasks; its images must contain it (harness_path)")
 	}
-	a.artifacts.mu.Lock()
-	defer a.artifacts.mu.Unlock()
-	h := &a.artifacts.harness
-	if h.sha != "" && time.Since(a.artifacts.looked) < lookEvery {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := &f.packed
+	if h.sha != "" && time.Since(f.looked) < lookEvery {
 		return *h, nil
 	}
-	files, stamp, err := harnessFiles(a.cfg.HarnessDir)
+	files, stamp, err := harnessFiles(f.HarnessDir)
 	if err != nil {
 		return artifact{}, fmt.Errorf("cannot read the Python package for tasks: %w", err)
 	}
-	if a.artifacts.looked = time.Now(); h.stamp != stamp {
-		tgz, err := packFiles(a.cfg.HarnessDir, files)
+	if f.looked = time.Now(); h.stamp != stamp {
+		tgz, err := packFiles(f.HarnessDir, files)
 		if err != nil {
 			return artifact{}, err
 		}
@@ -281,8 +289,8 @@ func packFiles(dir string, files []string) ([]byte, error) {
 	return tgz.Bytes(), nil
 }
 
-func (a *API) harness(_ context.Context, c *rest.Call) error {
-	h, err := a.packedHarness()
+func (f *Files) harness(_ context.Context, c *rest.Call) error {
+	h, err := f.packedHarness()
 	if err != nil {
 		return err
 	}
