@@ -24,7 +24,7 @@
 //	rows_callers.go         the attempts that call, by their tokens
 //	rows_jobs.go            attempts by the names of their jobs in Nomad
 //
-// This room is above accounts, nodes, logs, metrics and tasks. Package artifacts has the files that runners fetch.
+// This room is above accounts, nodes, checkpoints, logs, metrics and tasks. Package artifacts has the files that runners fetch.
 package attempts
 
 import "github.com/detent-ml/detent/master/trial"
