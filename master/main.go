@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/detent-ml/detent/master/roots"
+	"github.com/detent-ml/detent/master/cacerts"
 	"github.com/detent-ml/detent/master/server"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func main() {
-	roots.Provide()
+	cacerts.Provide()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {

@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/risks", "master/task", "master/webhook/event", "master/store/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -70,8 +70,8 @@ var onlyImporters = map[string][]string{
 	"github.com/NVIDIA/go-nvml":          {"plugins/gpu/nvidia"},
 	"github.com/hashicorp/vault/api":     {"master/secrets"},
 	"github.com/aws/aws-sdk-go-v2":       {"master/objects"},
-	"golang.org/x/oauth2":                {"master/objects", "master/signin"},
-	"github.com/coreos/go-oidc":          {"master/signin"},
+	"golang.org/x/oauth2":                {"master/objects", "master/oidc"},
+	"github.com/coreos/go-oidc":          {"master/oidc"},
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
@@ -88,7 +88,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/server":            {"master", "integration"},
 	module + "/master/proxy":             {"master/api", "master/attempts", "master/server", "master/tasks"},
 	module + "/master/terminal":          {"master/proxy", "master/tasks"},
-	module + "/master/grant":             {"master/proxy", "plugins/runner"},
+	module + "/master/proxy/grant":       {"master/proxy", "plugins/runner"},
 	module + "/master/tunnel":            {"master/proxy", "plugins/runner", "cli"},
 	module + "/master/client":            {"cli", "plugins/remover", "integration", "master/server/servertest"},
 	// What tests and measures the product is no part of it.
@@ -103,7 +103,7 @@ var onlyImporters = map[string][]string{
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
 var engineImports = map[string][]string{
 	"master/database": {"master/fault", "master/sleep", "master/jsontext"},
-	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/memory", "master/quote", "master/sleep", "master/spool", "master/v1"},
+	"master/rest":     {"master/auth", "master/fault", "master/proxy/headers", "master/cache", "master/quote", "master/sleep", "master/spool", "master/v1"},
 }
 
 // A room has one noun: its rows, verbs and routes.
@@ -117,21 +117,21 @@ type room struct {
 
 // rooms are the rooms, from the lowest to the highest.
 var rooms = []room{
-	{"master/audit", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", wire}, []string{"master/accounts", "master/accounts/login", "master/accounts/scim", "master/api", "master/control", "master/server", "master/tasks"}},
-	{"master/accounts", []string{"master/audit", "master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim", "master/queue", "master/workspaces", "master/tasks"}},
-	{"master/accounts/login", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/headers", "master/memory", "master/rest", "master/signin", "master/sleep", wire}, []string{"master/api"}},
+	{"master/audit", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", wire}, []string{"master/accounts", "master/accounts/login", "master/accounts/scim", "master/api", "master/control", "master/server", "master/tasks"}},
+	{"master/accounts", []string{"master/audit", "master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim", "master/queue", "master/workspaces", "master/tasks"}},
+	{"master/accounts/login", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/proxy/headers", "master/cache", "master/rest", "master/oidc", "master/sleep", wire}, []string{"master/api"}},
 	{"master/accounts/scim", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server"}},
 	{"master/workspaces", []string{"master/accounts", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/queue", "master/store", "master/tasks"}},
-	{"master/nodes", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/about", "master/api", "master/attempts", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/tasks"}},
+	{"master/nodes", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/about", "master/api", "master/attempts", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/tasks"}},
 	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/checkpoints", "master/store"}},
 	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/server", "master/store"}},
-	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
-	{"master/metrics", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest", "master/store"}},
-	{"master/logs", []string{"master/auth", "master/database", "master/memory", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/store"}},
+	{"master/webhook", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
+	{"master/metrics", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest", "master/store"}},
+	{"master/logs", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/store"}},
 	{"master/contexts", []string{"master/database", "master/rest"}, []string{"master/api", "master/launch", "master/server", "master/store", "master/tasks"}},
 	{"master/tasks", []string{"master/accounts", "master/audit", "master/auth", "master/contexts", "master/database", "master/nodes", "master/proxy", "master/rest", "master/terminal", "master/workspaces", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/queue", "master/server", "master/server/servertest", "master/store"}},
 	{"master/artifacts", []string{"master/rest", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest"}},
-	{"master/attempts", []string{"master/accounts", "master/artifacts", "master/auth", "master/checkpoints", "master/database", "master/leftover", "master/logs", "master/metrics", "master/nodes", "master/proxy", "master/rest", "master/tasks", wire}, []string{"master/api", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/store/rowtest"}},
+	{"master/attempts", []string{"master/accounts", "master/artifacts", "master/auth", "master/checkpoints", "master/database", "master/attempts/leftover", "master/logs", "master/metrics", "master/nodes", "master/proxy", "master/rest", "master/tasks", wire}, []string{"master/api", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/store/rowtest"}},
 	{"master/queue", []string{"master/accounts", "master/auth", "master/database", "master/rest", "master/tasks", "master/workspaces", wire}, []string{"master/about", "master/api", "master/control", "master/control/rows", "master/launch"}},
 	{"master/about", []string{"docs/python", "master/auth", "master/database", "master/nodes", "master/queue", "master/rest", wire}, []string{"master/api", "master/server"}},
 }

@@ -25,5 +25,5 @@
 //
 // The rows are functions over database.DB. A function whose statements depend on whether roles decide what users may do
 // has a parameter for that, of type Roles. The room is below those of workspaces and experiments, and imports none of them. The
-// queries that find the attempt of a token join tables of tasks, so they are in store (callers.go).
+// queries that find the attempt of a token join tables of tasks, so they are in attempts (rows_callers.go).
 package accounts

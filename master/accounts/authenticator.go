@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/rest"
 )
 
@@ -28,7 +28,7 @@ type Authenticator struct {
 	roles Roles
 	bus   *database.Bus
 	tasks func(ctx context.Context, hash []byte) (auth.Who, error)
-	Known *memory.Memory[[32]byte, auth.Who] // by hash of the token
+	Known *cache.Memory[[32]byte, auth.Who] // by hash of the token
 	// strangers has a place for each look-up of a token that was not valid lately. Anybody can send random tokens, each of which costs two
 	// queries, and these must not keep callers who are known from the database. They wait for a place and are not refused, because users
 	// and tasks that begin are strangers, too, and share addresses with others. A cache of unknown tokens would help against no random ones.
@@ -38,7 +38,7 @@ type Authenticator struct {
 // NewAuthenticator returns the authenticator of a master. tasks finds the caller who has the token of an attempt.
 func NewAuthenticator(db *database.DB, roles Roles, bus *database.Bus, tasks func(ctx context.Context, hash []byte) (auth.Who, error)) *Authenticator {
 	_, _, conns := db.Conns()
-	return &Authenticator{db: db, roles: roles, bus: bus, tasks: tasks, Known: memory.New[[32]byte, auth.Who](whoTTL, maxCachedWho), strangers: make(chan struct{}, max(1, conns/strangersPart))}
+	return &Authenticator{db: db, roles: roles, bus: bus, tasks: tasks, Known: cache.New[[32]byte, auth.Who](whoTTL, maxCachedWho), strangers: make(chan struct{}, max(1, conns/strangersPart))}
 }
 
 // ByToken identifies the caller who has a token.

@@ -13,21 +13,21 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/audit"
-	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/oidc"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -49,7 +49,7 @@ type Config struct {
 	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        accounts.TokenLimits
-	SignIn        *signin.Providers   // identity providers; nil: none
+	SignIn        *oidc.Providers     // identity providers; nil: none
 	JobSignIn     *accounts.JobSignIn // Nomad jobs that may sign in; nil: none
 	SCIM          *scim.Secrets       // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
@@ -119,9 +119,9 @@ type API struct {
 	forwarders *accounts.Forwarders
 	webSockets webSockets
 
-	heardOf  *memory.Rates[string] // signs of life of unmanaged trials, by task
-	taskIO   *taskIO               // receives the reports of tasks
-	driven   *drivenSearches       // searches that programs outside drive
+	heardOf  *cache.Rates[string] // signs of life of unmanaged trials, by task
+	taskIO   *taskIO              // receives the reports of tasks
+	driven   *drivenSearches      // searches that programs outside drive
 	shown    *shownConfigs
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
@@ -139,7 +139,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id at
 		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, taskWho(db)), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
 		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
-		heardOf: memory.NewRates[string](1, heardEvery, maxHeard)}
+		heardOf: cache.NewRates[string](1, heardEvery, maxHeard)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db.DB)

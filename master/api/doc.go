@@ -1,4 +1,5 @@
-// Package api has the handlers of the HTTP API, which rest serves.
+// Package api puts the rooms and the engine of the interface together, and has the handlers of what has no room of its own: experiments,
+// trials, runs and searches.
 //
 // A file has one noun. A handler decodes, calls store, and encodes. A handler that changes
 // what a user wants publishes store.TopicIntent after its commit, which wakes the control loop;

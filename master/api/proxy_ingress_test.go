@@ -20,9 +20,9 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/grant"
-	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/proxy/grant"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -39,15 +39,15 @@ func (s *signInRig) signIn(t *testing.T, name string) *identitytest.Browser {
 func TestWhatAProviderChangesWhileUsersAreSignedIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		access  time.Duration
-		offline signin.Offline
-	}{"refresh tokens": {5 * time.Second, signin.OfflineConsent}, "access tokens": {time.Hour, signin.OfflineNever}} {
+		offline oidc.Offline
+	}{"refresh tokens": {5 * time.Second, oidc.OfflineConsent}, "access tokens": {time.Hour, oidc.OfflineNever}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claims := func(groups ...string) map[string]map[string]any {
 				return map[string]map[string]any{"1": {"preferred_username": "ada", "groups": groups}, "3": {"preferred_username": "grace", "groups": []string{"ml"}}}
 			}
-			s := newSignInRigOf(t, c.access, claims("ml", "admins"), func(cfg *signin.Config) {
-				cfg.GroupsClaim, cfg.AdminGroups, cfg.Sync = "groups", []string{"admins"}, signin.GroupSync{Create: true}
+			s := newSignInRigOf(t, c.access, claims("ml", "admins"), func(cfg *oidc.Config) {
+				cfg.GroupsClaim, cfg.AdminGroups, cfg.Sync = "groups", []string{"admins"}, oidc.GroupSync{Create: true}
 				cfg.Recheck, cfg.Offline = time.Second, c.offline
 			}, newRoleRig)
 			admin, public := s.user("admin"), s.api.cfg.PublicURL
@@ -112,15 +112,15 @@ func TestMastersTakeTurns(t *testing.T) {
 	for i := range 12 {
 		users[fmt.Sprint(i)] = map[string]any{"preferred_username": fmt.Sprintf("user-%d", i)}
 	}
-	var shared *signin.Config
-	s := newSignInRigOf(t, 5*time.Second, users, func(cfg *signin.Config) {
-		cfg.Recheck, cfg.Offline = time.Second, signin.OfflineConsent
+	var shared *oidc.Config
+	s := newSignInRigOf(t, 5*time.Second, users, func(cfg *oidc.Config) {
+		cfg.Recheck, cfg.Offline = time.Second, oidc.OfflineConsent
 		shared = cfg
 	})
 	public := s.api.cfg.PublicURL
 	second := *shared
 	s.another(func(c *Config) {
-		c.PublicURL, c.SignIn = public, signin.New([]signin.Config{second}, public+"/oidc/callback")
+		c.PublicURL, c.SignIn = public, oidc.New([]oidc.Config{second}, public+"/oidc/callback")
 	})
 	browsers := []*identitytest.Browser{}
 	for i := range 12 {
@@ -149,7 +149,7 @@ func TestMastersTakeTurns(t *testing.T) {
 func TestAScopeThatAProviderRejects(t *testing.T) {
 	signer := identitytest.NewSigner(t)
 	r := newRig(t, func(c *Config) {
-		c.SignIn = signin.New([]signin.Config{{Name: "corp", Issuer: signer.Issuer, ClientID: "detent", ClientSecret: "s", Recheck: time.Minute, UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
+		c.SignIn = oidc.New([]oidc.Config{{Name: "corp", Issuer: signer.Issuer, ClientID: "detent", ClientSecret: "s", Recheck: time.Minute, UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
 	})
 	// leads opens an address without following it, and returns where it leads, with the cookie that it sets.
 	leads := func(path, cookie string) (int, *url.URL, string) {
@@ -186,8 +186,8 @@ func TestAScopeThatAProviderRejects(t *testing.T) {
 // TestAnswersThatCannotBeUsed: tokens that cannot be decrypted, and an answer that makes no sense, change nothing.
 func TestAnswersThatCannotBeUsed(t *testing.T) {
 	users := map[string]map[string]any{"1": {"preferred_username": "ada", "groups": []string{"ml"}}, "3": {"preferred_username": "grace", "groups": []string{"ml"}}}
-	s := newSignInRig(t, users, func(cfg *signin.Config) {
-		cfg.GroupsClaim, cfg.Sync, cfg.Recheck = "groups", signin.GroupSync{Create: true}, time.Second
+	s := newSignInRig(t, users, func(cfg *oidc.Config) {
+		cfg.GroupsClaim, cfg.Sync, cfg.Recheck = "groups", oidc.GroupSync{Create: true}, time.Second
 	}, newRoleRig)
 	public := s.api.cfg.PublicURL
 	b := s.signIn(t, "1")
@@ -222,16 +222,16 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 func TestASessionWithoutARefreshToken(t *testing.T) {
 	for name, c := range map[string]struct {
 		without string
-		offline signin.Offline
+		offline oidc.Offline
 		lasts   time.Duration
 	}{
-		"a refresh token":    {"", signin.OfflineConsent, time.Hour},
-		"removed by a user":  {"offline_access", signin.OfflineConsent, 10 * time.Minute},
-		"as the master asks": {"", signin.OfflineNever, time.Hour},
+		"a refresh token":    {"", oidc.OfflineConsent, time.Hour},
+		"removed by a user":  {"offline_access", oidc.OfflineConsent, 10 * time.Minute},
+		"as the master asks": {"", oidc.OfflineNever, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSignInRigOf(t, 10*time.Minute, map[string]map[string]any{"1": {"preferred_username": "ada"}}, func(cfg *signin.Config) {
+			s := newSignInRigOf(t, 10*time.Minute, map[string]map[string]any{"1": {"preferred_username": "ada"}}, func(cfg *oidc.Config) {
 				cfg.Recheck, cfg.Offline = 30*time.Second, c.offline
 			})
 			b := identitytest.NewBrowser(t)
@@ -256,8 +256,8 @@ func TestASessionWithoutARefreshToken(t *testing.T) {
 // TestAShortSessionOfWhichNothingIsKnown: a provider that tells the groups in the ID token alone cannot be asked about
 // a session without a refresh token, so the session ends.
 func TestAShortSessionOfWhichNothingIsKnown(t *testing.T) {
-	s := newSignInRig(t, map[string]map[string]any{"1": {"preferred_username": "ada"}}, func(cfg *signin.Config) {
-		cfg.GroupsClaim, cfg.Sync, cfg.Recheck = "groups", signin.GroupSync{Create: true}, time.Hour
+	s := newSignInRig(t, map[string]map[string]any{"1": {"preferred_username": "ada"}}, func(cfg *oidc.Config) {
+		cfg.GroupsClaim, cfg.Sync, cfg.Recheck = "groups", oidc.GroupSync{Create: true}, time.Hour
 	}, newRoleRig)
 	public := s.api.cfg.PublicURL
 	for _, short := range []bool{false, true} {

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
 
@@ -316,7 +316,7 @@ func TestSCIMOfOthers(t *testing.T) {
 // TestSCIMAndSignIn: a user whom SCIM has created can sign in with the provider until SCIM deactivates
 // the account.
 func TestSCIMAndSignIn(t *testing.T) {
-	s := newSignInRig(t, staff(), func(c *signin.Config) { c.CreateUsers = false }, func(t testing.TB, change ...func(*Config)) *rig {
+	s := newSignInRig(t, staff(), func(c *oidc.Config) { c.CreateUsers = false }, func(t testing.TB, change ...func(*Config)) *rig {
 		return newRig(t, append(change, withSCIM)...)
 	})
 	signIn := func() (int, string) {

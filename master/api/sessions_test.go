@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -110,7 +110,7 @@ func TestSignOutAtTheProvider(t *testing.T) {
 func TestSignOutTokens(t *testing.T) {
 	signer := identitytest.NewSigner(t)
 	r := newRig(t, func(c *Config) {
-		c.SignIn = signin.New([]signin.Config{{Name: "corp", Issuer: signer.Issuer, ClientID: "detent", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
+		c.SignIn = oidc.New([]oidc.Config{{Name: "corp", Issuer: signer.Issuer, ClientID: "detent", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
 	})
 	u, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, login.Identity{Issuer: signer.Issuer, Subject: "ada", Username: "ada", Create: true})
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -15,8 +15,8 @@ import (
 // its text, so a master decides it once for each text and keeps the decision: a list has thousands of configurations, and most
 // have nothing that is hidden from anybody.
 type shownConfigs struct {
-	secrecy *memory.Memory[[sha256.Size]byte, expconf.Secrecy]
-	texts   *memory.Memory[[sha256.Size]byte, string] // short ones, as others than their owner see them
+	secrecy *cache.Memory[[sha256.Size]byte, expconf.Secrecy]
+	texts   *cache.Memory[[sha256.Size]byte, string] // short ones, as others than their owner see them
 }
 
 // Limits of what is kept, about a megabyte each.
@@ -27,8 +27,8 @@ const (
 )
 
 func newShownConfigs() *shownConfigs {
-	return &shownConfigs{secrecy: memory.New[[sha256.Size]byte, expconf.Secrecy](0, maxShownConfigs),
-		texts: memory.New[[sha256.Size]byte, string](0, maxShownTexts)}
+	return &shownConfigs{secrecy: cache.New[[sha256.Size]byte, expconf.Secrecy](0, maxShownConfigs),
+		texts: cache.New[[sha256.Size]byte, string](0, maxShownTexts)}
 }
 
 // config is a stored configuration as its owner and admins see it (own), or as others do. It is empty if this release cannot read the

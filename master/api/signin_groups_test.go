@@ -10,7 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -33,8 +33,8 @@ func groupsOf(t *testing.T, admin as, user int) (names []string) {
 // the roles of these groups, and stays in the groups that administrators chose.
 func TestGroupsOfAProvider(t *testing.T) {
 	users := map[string]map[string]any{"1": {"preferred_username": "ada", "groups": []string{"ml", "ops", "theirs", "platform-prod"}}}
-	s := newSignInRig(t, users, func(c *signin.Config) {
-		c.GroupsClaim, c.Sync = "groups", signin.GroupSync{Create: true, Names: map[string]string{"platform-prod": "platform"}}
+	s := newSignInRig(t, users, func(c *oidc.Config) {
+		c.GroupsClaim, c.Sync = "groups", oidc.GroupSync{Create: true, Names: map[string]string{"platform-prod": "platform"}}
 	}, newRoleRig)
 	admin, public := s.user("admin"), s.api.cfg.PublicURL
 	for _, name := range []string{"theirs", "platform", "friends"} {

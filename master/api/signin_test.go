@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -36,20 +36,20 @@ type signInRig struct {
 	issuer string
 }
 
-func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*signin.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
+func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*oidc.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
 	t.Helper()
 	return newSignInRigOf(t, 0, users, change, with...)
 }
 
 // newSignInRigOf is newSignInRig with a provider whose access tokens are valid for a while.
-func newSignInRigOf(t *testing.T, access time.Duration, users map[string]map[string]any, change func(*signin.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
+func newSignInRigOf(t *testing.T, access time.Duration, users map[string]map[string]any, change func(*oidc.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
 	t.Helper()
 	s := &signInRig{}
 	start := newRig
 	if len(with) > 0 {
 		start = with[0]
 	}
-	var cfg signin.Config
+	var cfg oidc.Config
 	port, err := servers.FreePort()
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +62,14 @@ func newSignInRigOf(t *testing.T, access time.Duration, users map[string]map[str
 		t.Fatal(err)
 	}
 	s.issuer = identitytest.StartWith(t, at, []string{public + "/oidc/callback"}, identitytest.Options{SignOut: public + "/oidc/logout", Access: access}, users)
-	cfg = signin.Config{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "email", "groups"},
+	cfg = oidc.Config{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "email", "groups"},
 		UsernameClaim: "preferred_username", DisplayNameClaim: "name", CreateUsers: true, SessionLife: time.Hour}
 	if change != nil {
 		change(&cfg)
 	}
 	s.rig = start(t, func(c *Config) {
 		c.PublicURL = public
-		c.SignIn = signin.New([]signin.Config{cfg}, public+"/oidc/callback")
+		c.SignIn = oidc.New([]oidc.Config{cfg}, public+"/oidc/callback")
 	})
 	forward(t, port, s.url)
 	return s
@@ -118,7 +118,7 @@ func staff() map[string]map[string]any {
 }
 
 func TestSignInWithAProvider(t *testing.T) {
-	s := newSignInRig(t, staff(), func(c *signin.Config) { c.GroupsClaim, c.AdminGroups = "groups", []string{"cluster-admins"} })
+	s := newSignInRig(t, staff(), func(c *oidc.Config) { c.GroupsClaim, c.AdminGroups = "groups", []string{"cluster-admins"} })
 	public := s.api.cfg.PublicURL
 	if got := at(t, s.anyone().get("/info").ok().tree(), "sso_providers.0.sso_url"); got != public+"/oidc/sso" {
 		t.Errorf("the provider is at %v", got)
@@ -267,7 +267,7 @@ func (s *signInRig) begun() (cookie, state string) {
 // verified the address.
 func TestAddressesThatNobodyVerified(t *testing.T) {
 	s := newSignInRig(t, map[string]map[string]any{"1": {"email": "a@example.com", "email_verified": true}, "2": {"email": "b@example.com", "email_verified": false},
-		"3": {"email": "c@example.com"}}, func(c *signin.Config) { c.UsernameClaim = "email" })
+		"3": {"email": "c@example.com"}}, func(c *oidc.Config) { c.UsernameClaim = "email" })
 	for name, want := range map[string]string{"1": "You are signed in as a@example.com", "2": "has not verified the address b@example.com", "3": "does not say whether it has verified"} {
 		if _, body := identitytest.NewBrowser(t).SignIn(name, "GET", s.api.cfg.PublicURL+"/oidc/sso"); !strings.Contains(body, want) {
 			t.Errorf("user %s: %s", name, body)
@@ -278,7 +278,7 @@ func TestAddressesThatNobodyVerified(t *testing.T) {
 // TestAProviderDecidesWhoIsAdmin: an admin who leaves the group is no admin at the next sign-in.
 func TestAProviderDecidesWhoIsAdmin(t *testing.T) {
 	users := staff()
-	s := newSignInRig(t, users, func(c *signin.Config) { c.GroupsClaim, c.AdminGroups = "groups", []string{"ml"} })
+	s := newSignInRig(t, users, func(c *oidc.Config) { c.GroupsClaim, c.AdminGroups = "groups", []string{"ml"} })
 	if me := func() string {
 		p := identitytest.NewBrowser(t)
 		p.SignIn("3", "GET", s.api.cfg.PublicURL+"/oidc/sso")
@@ -286,7 +286,7 @@ func TestAProviderDecidesWhoIsAdmin(t *testing.T) {
 	}(); !strings.Contains(me, `"admin":true`) {
 		t.Fatalf("grace is %s", me)
 	}
-	*s.api.cfg.SignIn = *signin.New([]signin.Config{{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "groups"},
+	*s.api.cfg.SignIn = *oidc.New([]oidc.Config{{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "groups"},
 		UsernameClaim: "preferred_username", GroupsClaim: "groups", AdminGroups: []string{"others"}, SessionLife: time.Hour}}, s.api.cfg.PublicURL+"/oidc/callback")
 	p := identitytest.NewBrowser(t)
 	p.SignIn("3", "GET", s.api.cfg.PublicURL+"/oidc/sso")
@@ -307,7 +307,7 @@ func TestAProviderDecidesWhoIsAdmin(t *testing.T) {
 // TestAProviderThatIsAway: the master starts and serves while the provider is unreachable.
 func TestAProviderThatIsAway(t *testing.T) {
 	r := newRig(t, func(c *Config) {
-		c.SignIn = signin.New([]signin.Config{{Name: "corp", Issuer: "http://127.0.0.1:1", ClientID: "d", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
+		c.SignIn = oidc.New([]oidc.Config{{Name: "corp", Issuer: "http://127.0.0.1:1", ClientID: "d", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
 	})
 	r.anyone().get("/oidc/sso").says(503, "identity provider corp")
 	r.anyone().get("/oidc/sso/other").says(404, "no identity provider")
@@ -359,7 +359,7 @@ func TestProvidersDiffer(t *testing.T) {
 	first := s.api.cfg.SignIn.List()[0]
 	second := first
 	second.Name, second.SessionLife, second.AlwaysRedirect = "staff", 90*time.Minute, true
-	*s.api.cfg.SignIn = *signin.New([]signin.Config{first, second}, public+"/oidc/callback")
+	*s.api.cfg.SignIn = *oidc.New([]oidc.Config{first, second}, public+"/oidc/callback")
 	info, master := s.anyone().get("/info").ok().tree(), s.anyone().get("/api/v1/master").ok().tree()
 	for i, c := range []struct {
 		name, begin string

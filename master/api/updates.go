@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/updates"
+	"github.com/detent-ml/detent/master/store/updates"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/leftover"
 )
 
 // A Status reports whether an attempt has ended, whether its owner was deactivated, and the

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -36,12 +36,12 @@ type Trail struct {
 	db       *database.DB
 	log      *slog.Logger
 	stopping context.Context // ends with the server
-	recent   *memory.Memory[call, int64]
-	folded   *memory.Memory[call, int64]
-	reports  *memory.Memory[call, struct{}] // of users, that have an entry
+	recent   *cache.Memory[call, int64]
+	folded   *cache.Memory[call, int64]
+	reports  *cache.Memory[call, struct{}] // of users, that have an entry
 	// For each caller: changes that begin, and other calls with an entry of their own.
-	changes *memory.Rates[string]
-	single  *memory.Rates[kindOfCalls]
+	changes *cache.Rates[string]
+	single  *cache.Rates[kindOfCalls]
 }
 
 // A kindOfCalls keeps the entries of a caller's rejected calls, and those of reports, from using up the room of
@@ -83,10 +83,10 @@ type Limits struct {
 
 // New returns the trail of a master, which stops with ctx.
 func New(ctx context.Context, db *database.DB, log *slog.Logger, l Limits) *Trail {
-	return &Trail{db: db, log: log, stopping: ctx, recent: memory.New[call, int64](repeatTime, maxRepeats), folded: memory.New[call, int64](foldTime, maxRepeats),
-		reports: memory.New[call, struct{}](foldTime, maxRepeats),
-		changes: memory.NewRates[string](cmp.Or(l.Changes, maxChanges), cmp.Or(l.ChangesEvery, changesEvery), maxCallers),
-		single:  memory.NewRates[kindOfCalls](cmp.Or(l.Singles, maxSingles), cmp.Or(l.SinglesEvery, singlesEvery), maxCallers)}
+	return &Trail{db: db, log: log, stopping: ctx, recent: cache.New[call, int64](repeatTime, maxRepeats), folded: cache.New[call, int64](foldTime, maxRepeats),
+		reports: cache.New[call, struct{}](foldTime, maxRepeats),
+		changes: cache.NewRates[string](cmp.Or(l.Changes, maxChanges), cmp.Or(l.ChangesEvery, changesEvery), maxCallers),
+		single:  cache.NewRates[kindOfCalls](cmp.Or(l.Singles, maxSingles), cmp.Or(l.SinglesEvery, singlesEvery), maxCallers)}
 }
 
 type entryKey struct{}
@@ -305,7 +305,7 @@ func (t *Trail) caller(e *Entry) string {
 	switch kind, _, _ := strings.Cut(e.Credential, " "); kind {
 	case "none":
 		if from, err := netip.ParseAddr(e.Address); err == nil {
-			return "address " + memory.NetworkOf(from)
+			return "address " + cache.NetworkOf(from)
 		}
 		return "address " + e.Address
 	case "task":

@@ -11,7 +11,7 @@
 //	download.go          send the files of one; downloads.go and packing.go limit that, folder.go and objects.go read the storages
 //	gc.go                remove files by name, preview a policy, and what tasks that remove files ask and report
 //	bounds.go            how many files, names and metadata there may be
-//	rows_checkpoints.go  the rows of checkpoints; rows_list.go and rows_source.go read them
+//	rows.go              the rows of checkpoints; rows_list.go and rows_source.go read them
 //	rows_gc.go           garbage collections: what one removes, and who still needs what
 //	rows_removals.go     what was removed of each checkpoint
 //	rows_sweep.go        which experiments are swept, and which folders nobody names

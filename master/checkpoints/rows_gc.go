@@ -32,7 +32,7 @@ const (
 // AllFiles is the pattern that matches all files of a checkpoint; clients use it too.
 const AllFiles = "**/*"
 
-// FilesOfExperiment is an experiment with its checkpoints, for a decision about which to
+// ExperimentFiles is an experiment with its checkpoints, for a decision about which to
 // remove.
 type ExperimentFiles struct {
 	ID             int                `db:"id"`

@@ -23,7 +23,7 @@ const BySweep = "sweep"
 // removes has that age at least.
 const SweepAfter = 48 * time.Hour
 
-// UnsweptExperiments is an experiment that has ended and was not swept since.
+// Unswept is an experiment that has ended and was not swept since.
 type Unswept struct {
 	ID       int             `db:"id"`
 	State    string          `db:"state"`

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 )
 
 // A LeftoverFile is a file in a folder of a Nomad allocation.

@@ -14,10 +14,10 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/leftover"
 )
 
 // masterPolicy has the minimal rights of a master's token.

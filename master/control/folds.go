@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/search/budget"
 )
 
 // folds keeps values between cycles that take long to compute: parts of the experiments'

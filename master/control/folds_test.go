@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/store"
 )
 

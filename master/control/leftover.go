@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/store"
 )

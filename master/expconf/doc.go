@@ -22,8 +22,8 @@
 //
 // These files walk the structs and read the tags:
 //
-//	decode.go    fills a struct from a tree of nodes with positions (node.go;
-//	             yaml.go and json.go build it)
+//	decode.go    fills a struct from a tree of nodes with positions, which
+//	             package document has read
 //	union.go     which fields belong to the searcher or storage that is named,
 //	             for the decoder, merge, rules and JSON
 //	merge.go     lays one document over another

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs/chunk"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/webhook"
 )
 
@@ -29,7 +29,7 @@ type Store struct {
 	codec chunk.Codec
 	group *database.GroupCommit[string, *Batch]
 	watch *watch
-	told  *memory.Memory[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
+	told  *cache.Memory[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
 
 	mu    sync.Mutex // guards the fields below, which only the flush changes
 	tasks map[string]*taskLabels
@@ -38,7 +38,7 @@ type Store struct {
 
 // NewStore returns a Store. It starts no goroutine until the first write; Wait waits for the last write.
 func NewStore(db *database.DB, bus *database.Bus, set Settings) *Store {
-	s := &Store{db: db, bus: bus, set: set, codec: chunk.New(), watch: newWatch(db), told: memory.New[string, bool](0, maxTold), tasks: map[string]*taskLabels{}}
+	s := &Store{db: db, bus: bus, set: set, codec: chunk.New(), watch: newWatch(db), told: cache.New[string, bool](0, maxTold), tasks: map[string]*taskLabels{}}
 	s.group = database.NewGroupCommit(maxBatches, taskOf, s.flush)
 	return s
 }

@@ -27,7 +27,7 @@
 //	read.go, send.go     stream the lines of a log, in turns
 //	fields.go            stream the values that filters offer
 //	search.go            search all logs
-//	retain.go            set for how long lines are kept, and delete those that are due
+//	retention.go         set for how long lines are kept, and delete those that are due
 //	masterlog/           the log of the masters themselves
 //
 // This room is below the rows of experiments, trials, tasks and attempts (package store), which it does not import: Deps has what the endpoints

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logpolicy"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/task"
@@ -35,16 +35,16 @@ const (
 type Policies struct {
 	logs     *Store
 	log      *slog.Logger
-	matched  func()                                     // is called when matches were stored
-	known    *memory.Memory[string, *policies]          // by attempt
-	matchers *memory.Memory[string, *logpolicy.Matcher] // by their patterns
-	turns    *rest.Shares                               // requests whose lines are being matched
+	matched  func()                                    // is called when matches were stored
+	known    *cache.Memory[string, *policies]          // by attempt
+	matchers *cache.Memory[string, *logpolicy.Matcher] // by their patterns
+	turns    *rest.Shares                              // requests whose lines are being matched
 }
 
 // NewPolicies returns the policies of trials whose logs are in a store. matched tells others that there are new matches.
 func NewPolicies(logs *Store, log *slog.Logger, matched func()) *Policies {
-	return &Policies{logs: logs, log: log, matched: matched, known: memory.New[string, *policies](0, knownPolicies),
-		matchers: memory.New[string, *logpolicy.Matcher](0, knownMatchers), turns: rest.NewShares(maxMatching, 1)}
+	return &Policies{logs: logs, log: log, matched: matched, known: cache.New[string, *policies](0, knownPolicies),
+		matchers: cache.New[string, *logpolicy.Matcher](0, knownMatchers), turns: rest.NewShares(maxMatching, 1)}
 }
 
 // policies are the policies of one trial.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -35,7 +35,7 @@ type Deps struct {
 	// Limits are what all streams and searches share; nil: those of a master.
 	Limits *Limits
 
-	origins *memory.Memory[Writer, Origin] // Routes makes it
+	origins *cache.Memory[Writer, Origin] // Routes makes it
 }
 
 // A Log is the log of a task, or of a part of one, that a path names.
@@ -89,7 +89,7 @@ func NewLimits() *Limits {
 // calls Policies.Record.
 func Routes(r *rest.Router, d Deps) {
 	d.Limits = cmp.Or(d.Limits, NewLimits())
-	d.origins = memory.New[Writer, Origin](0, knownWriters)
+	d.origins = cache.New[Writer, Origin](0, knownWriters)
 	trial := rest.On("id", d.Trial, objectOf)
 	task := rest.Object[Log]{Of: objectOf, Large: true, Load: func(ctx context.Context, c *rest.Call) (Log, error) { return d.Task(ctx, c.Param("id")) }}
 	experiment := rest.On("id", d.Experiment, objectOfGroup)

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logpolicy"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -38,8 +38,8 @@ type watch struct {
 	read      time.Time
 	version   int // of list
 	list      []*trigger
-	tasks     *memory.Memory[string, *watchedTask]
-	searchers *memory.Memory[int, *searcher] // by owners of tasks
+	tasks     *cache.Memory[string, *watchedTask]
+	searchers *cache.Memory[int, *searcher] // by owners of tasks
 }
 
 // A trigger is one of a webhook with its compiled pattern, which all tasks share.
@@ -75,7 +75,7 @@ type namedHooks struct {
 }
 
 func newWatch(db *database.DB) *watch {
-	return &watch{db: db, tasks: memory.New[string, *watchedTask](watchedTaskAge, maxWatched), searchers: newSearchers()}
+	return &watch{db: db, tasks: cache.New[string, *watchedTask](watchedTaskAge, maxWatched), searchers: newSearchers()}
 }
 
 // hits returns the lines of a batch that triggers search for: of each trigger the first one. tell: for the first time in

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/cache"
 )
 
 // A master searches the lines of all tasks itself, so one owner must not keep it busy, with however many tasks and
@@ -59,6 +59,6 @@ func (s *searcher) take(work int64) bool {
 }
 
 // newSearchers makes the memory of searchers. Its values have no age: a searcher that is forgotten begins anew.
-func newSearchers() *memory.Memory[int, *searcher] {
-	return memory.New[int, *searcher](0, maxSearchers)
+func newSearchers() *cache.Memory[int, *searcher] {
+	return cache.New[int, *searcher](0, maxSearchers)
 }

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/memory"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -34,7 +34,7 @@ func (w *Writer) Group() *database.GroupCommit[int, *Report] { return w.group }
 func (w *Writer) Flush(batch []*database.Queued[*Report]) { w.flush(batch) }
 
 // RememberFacts limits the number of trials whose facts are cached.
-func (w *Writer) RememberFacts(most int) { w.facts = memory.New[int, trialFacts](0, most) }
+func (w *Writer) RememberFacts(most int) { w.facts = cache.New[int, trialFacts](0, most) }
 
 func (w *Writer) TrialFacts(ctx context.Context, batch []*database.Queued[*Report]) (map[int]TrialFacts, error) {
 	return w.trialFacts(ctx, batch)

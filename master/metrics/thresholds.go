@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/webhook"
@@ -25,11 +25,11 @@ const (
 // can cause very many.
 type thresholds struct {
 	log   *slog.Logger
-	aside *memory.Memory[int, struct{}] // trials
+	aside *cache.Memory[int, struct{}] // trials
 }
 
 func newThresholds(log *slog.Logger) *thresholds {
-	return &thresholds{log, memory.New[int, struct{}](asideFor, maxCachedTrials)}
+	return &thresholds{log, cache.New[int, struct{}](asideFor, maxCachedTrials)}
 }
 
 // step compares the next reports, of which it reads at most so many, in one transaction. Where not even one report can be compared in time,

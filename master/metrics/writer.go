@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/search"
 )
@@ -29,9 +29,9 @@ type Writer struct {
 	searches Searches
 	group    *database.GroupCommit[int, *Report]
 
-	facts   *memory.Memory[int, trialFacts]
-	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
-	stored  *memory.Memory[int, *metricRoom]
+	facts   *cache.Memory[int, trialFacts]
+	reached *cache.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
+	stored  *cache.Memory[int, *metricRoom]
 }
 
 // Searches is what a Writer uses of the searches of experiments.
@@ -61,8 +61,8 @@ type trialFacts struct {
 // NewWriter returns a Writer. The reports of one trial may take limit bytes; 0 is no limit. NewWriter starts no goroutine until the first
 // report; Wait waits for the last one.
 func NewWriter(db *database.DB, bus *database.Bus, limit int64, searches Searches) *Writer {
-	w := &Writer{db: db, bus: bus, limit: limit, searches: searches, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
-		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
+	w := &Writer{db: db, bus: bus, limit: limit, searches: searches, facts: cache.New[int, trialFacts](0, maxCachedTrials), reached: cache.New[runOf, int64](0, maxCachedTrials),
+		stored: cache.New[int, *metricRoom](0, maxCachedTrials)}
 	w.group = database.NewGroupCommit(maxReports, trialOf, w.flush)
 	w.group.LimitBytes(maxReportBytes, (*Report).size)
 	return w

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -22,12 +22,12 @@ const (
 
 // measurements asks nodes what their devices measure, and keeps the answers for a moment.
 type measurements struct {
-	known *memory.Memory[string, []v1.DeviceMeasurement]
+	known *cache.Memory[string, []v1.DeviceMeasurement]
 	turns chan struct{}
 }
 
 func newMeasurements() *measurements {
-	return &measurements{known: memory.New[string, []v1.DeviceMeasurement](measuredFor, maxMeasured), turns: make(chan struct{}, maxMeasuring)}
+	return &measurements{known: cache.New[string, []v1.DeviceMeasurement](measuredFor, maxMeasured), turns: make(chan struct{}, maxMeasuring)}
 }
 
 func (d Deps) measureNode(ctx context.Context, c *rest.Call, n agent, _ *v1.None) (*v1.NodeMeasurements, error) {

@@ -12,9 +12,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	"github.com/detent-ml/detent/master/tunnel"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A target is the destination of a request, in the request's context.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/grant"
-	"github.com/detent-ml/detent/master/headers"
-	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/proxy/grant"
+	"github.com/detent-ml/detent/master/proxy/headers"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // IngressPath is the path at which an ingress asks the master about each request that it would

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -28,14 +28,14 @@ const (
 
 // memories are the caches of the proxy.
 type memories struct {
-	tasks     *memory.Memory[string, Task]
-	cookies   *memory.Memory[[2]string, auth.Who]
-	addresses *memory.Memory[string, string]
+	tasks     *cache.Memory[string, Task]
+	cookies   *cache.Memory[[2]string, auth.Who]
+	addresses *cache.Memory[string, string]
 }
 
 func newMemories() memories {
-	return memories{tasks: memory.New[string, Task](taskLife, maxKnown), cookies: memory.New[[2]string, auth.Who](whoLife, maxKnown),
-		addresses: memory.New[string, string](addressLife, maxKnown)}
+	return memories{tasks: cache.New[string, Task](taskLife, maxKnown), cookies: cache.New[[2]string, auth.Who](whoLife, maxKnown),
+		addresses: cache.New[string, string](addressLife, maxKnown)}
 }
 
 // task finds a task.

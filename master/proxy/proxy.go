@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/tunnel"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (
@@ -40,7 +40,7 @@ type Proxy struct {
 	log     *slog.Logger
 	known   memories
 	live    *live
-	keys    *memory.Rates[limitKey] // tunnels to shells without a session begin
+	keys    *cache.Rates[limitKey] // tunnels to shells without a session begin
 	dialer  net.Dialer
 	reverse *httputil.ReverseProxy
 }
@@ -58,7 +58,7 @@ func New(origins Origins, rules Rules, dir Directory, locate Locator, log *slog.
 	if err := origins.check(); err != nil {
 		return nil, err
 	}
-	p := &Proxy{origins: origins, rules: rules, dir: dir, locate: locate, log: log, known: newMemories(), live: newLive(), keys: memory.NewRates[limitKey](maxKeys, keysEvery, maxKnown),
+	p := &Proxy{origins: origins, rules: rules, dir: dir, locate: locate, log: log, known: newMemories(), live: newLive(), keys: cache.NewRates[limitKey](maxKeys, keysEvery, maxKnown),
 		dialer: net.Dialer{Timeout: dialWithin, KeepAlive: 15 * time.Second}}
 	p.reverse = p.newReverse()
 	return p, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/proxy/headers"
 )
 
 // A Credential is a token in a header or a cookie of a request.

@@ -34,11 +34,11 @@
 // A request that no set of the pool's schedulable nodes could ever hold, that is
 // over its group's max_slots or over a quota (quota.go), or that is paused after a
 // failed start, delays no other request. Requests of 0 slots do not take part: the
-// pool's MaxAux limits their number on each node (aux.go).
+// pool's MaxAux limits their number on each node (auxiliary.go).
 //
 // Every request that is not placed gets a sentence (why.go).
 //
-// Plan makes a planner (plan.go), which uses an inventory of nodes and blocks (inventory.go, blocks.go, links.go,
+// Plan makes a planner (plan.go), which takes requests in their order (order.go) and uses an inventory of nodes and blocks (inventory.go, blocks.go, links.go,
 // racks.go), the wishes of requests for nodes (wishes.go), where they fit (fit.go, uneven.go), and the bounds of groups
 // and quotas (quota.go). Read plan.go first, and then the others in this order.
 package sched

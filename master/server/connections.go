@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/cache"
 )
 
 // ConnectionsConfig limits the connections of clients.
@@ -116,7 +116,7 @@ func addressOf(conn net.Conn) (netip.Addr, bool) {
 func (c *connections) enter(from netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := memory.NetworkOf(from)
+	key := cache.NetworkOf(from)
 	if !c.fits(from, c.of[key]) {
 		c.refused++
 		if now := time.Now(); now.Sub(c.lastLog) >= rejectionLogInterval {
@@ -146,7 +146,7 @@ func (c *connections) fits(from netip.Addr, held int) bool {
 func (c *connections) leave(from netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := memory.NetworkOf(from)
+	key := cache.NetworkOf(from)
 	c.open--
 	if c.of[key]--; c.of[key] <= 0 {
 		delete(c.of, key)

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/spool"
 )
 

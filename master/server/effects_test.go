@@ -14,9 +14,9 @@ import (
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/oidc"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
-	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/webhook/sender"
 )
 
@@ -29,7 +29,7 @@ type reached struct {
 	pool     pool.Pool
 	vault    secrets.Config
 	sender   sender.Config
-	provider signin.Config // the first
+	provider oidc.Config // the first
 }
 
 func reach(t *testing.T, text string) reached {

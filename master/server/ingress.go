@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	"github.com/detent-ml/detent/master/task"
 )
 

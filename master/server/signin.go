@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 )
 
 // OIDCConfig describes an identity provider with which users sign in.
@@ -133,7 +133,7 @@ func (p OIDCConfig) checkGroups(k *checker, at string) {
 		k.fail(at+"group_names", "%d names are over the limit of %d", len(p.GroupNames), maxGroupNames)
 	}
 	for theirs, ours := range p.GroupNames {
-		if !signin.GroupName(ours) {
+		if !oidc.GroupName(ours) {
 			k.fail(at+"group_names", "%s: %q is no name that a group can have", theirs, ours)
 		}
 	}
@@ -209,7 +209,7 @@ func (c *Config) checkProviders(k *checker) {
 		if _, err := p.recheck(); err != nil {
 			k.fail(at+"recheck", "%v", err)
 		}
-		if !slices.Contains([]signin.Offline{"", signin.OfflineAuto, signin.OfflineConsent, signin.OfflineNever}, signin.Offline(p.OfflineAccess)) {
+		if !slices.Contains([]oidc.Offline{"", oidc.OfflineAuto, oidc.OfflineConsent, oidc.OfflineNever}, oidc.Offline(p.OfflineAccess)) {
 			k.fail(at+"offline_access", "expected auto, consent or never, found %q", p.OfflineAccess)
 		}
 		if p.SessionHours < 0 || p.SessionHours > maxSessionHours {
@@ -250,11 +250,11 @@ func checkIssuer(issuer string) error {
 }
 
 // providers returns the identity providers; nil without any.
-func (c *Config) providers() (*signin.Providers, error) {
+func (c *Config) providers() (*oidc.Providers, error) {
 	if len(c.OIDC) == 0 {
 		return nil, nil
 	}
-	var list []signin.Config
+	var list []oidc.Config
 	for i, p := range c.OIDC {
 		p, err := p.own()
 		if err != nil {
@@ -276,12 +276,12 @@ func (c *Config) providers() (*signin.Providers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("identity_providers[%d].recheck: %w", i, err)
 		}
-		list = append(list, signin.Config{Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: secret, Scopes: scopes,
+		list = append(list, oidc.Config{Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: secret, Scopes: scopes,
 			UsernameClaim: cmp.Or(p.UsernameClaim, "preferred_username"), DisplayNameClaim: cmp.Or(p.DisplayNameClaim, "name"), GroupsClaim: p.GroupsClaim,
-			Sync:        signin.GroupSync{Create: p.SyncGroups == syncCreate, Known: p.SyncGroups == syncKnown, Prefix: p.GroupPrefix, Names: p.GroupNames},
+			Sync:        oidc.GroupSync{Create: p.SyncGroups == syncCreate, Known: p.SyncGroups == syncKnown, Prefix: p.GroupPrefix, Names: p.GroupNames},
 			AdminGroups: p.AdminGroups, CreateUsers: !p.KnownUsersOnly, AlwaysRedirect: p.AlwaysRedirect,
-			Recheck: recheck, Offline: signin.Offline(p.OfflineAccess),
+			Recheck: recheck, Offline: oidc.Offline(p.OfflineAccess),
 			SessionLife: time.Duration(cmp.Or(p.SessionHours, defaultHours)) * time.Hour})
 	}
-	return signin.New(list, strings.TrimRight(c.PublicURL, "/")+"/oidc/callback"), nil
+	return oidc.New(list, strings.TrimRight(c.PublicURL, "/")+"/oidc/callback"), nil
 }

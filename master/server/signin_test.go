@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 )
 
-func provider(t *testing.T, keys string) (signin.Config, error) {
+func provider(t *testing.T, keys string) (oidc.Config, error) {
 	t.Helper()
 	cfg, err := load(t, "database: postgres://a/b\nidentity_providers:\n  - {name: corp, client_id: d, "+keys+"}\n", nil, nil)
 	if err != nil {
-		return signin.Config{}, err
+		return oidc.Config{}, err
 	}
 	all, err := cfg.providers()
 	if err != nil {
-		return signin.Config{}, err
+		return oidc.Config{}, err
 	}
 	return all.List()[0], nil
 }

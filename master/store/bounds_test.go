@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search/budget"
 )
 
 func TestMemorySums(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/accounts"
-	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/search/budget"
 )
 
 // DB has the rows of all nouns, over a pool of connections or, within Tx, over one transaction.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/search/budget"
 )
 
 // The memory that searches of experiments need in the leading master (experiments.memory),

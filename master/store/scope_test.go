@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store/updates"
 	"github.com/detent-ml/detent/master/tasks"
-	"github.com/detent-ml/detent/master/updates"
 )
 
 // twoWorkspaces creates one object of each kind in workspace 1 and in a second workspace, and

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
 )
 
 // Limits bound what users store in the database, in bytes; 0 is no limit. Beyond Owner, a user submits nothing new
@@ -94,10 +94,10 @@ const (
 
 // storedSums cache what users store, because the sum takes long for a user with many trials.
 type storedSums struct {
-	owners *memory.Memory[int, *ownerSum]
+	owners *cache.Memory[int, *ownerSum]
 }
 
-func newStoredSums() *storedSums { return &storedSums{memory.New[int, *ownerSum](0, maxOwners)} }
+func newStoredSums() *storedSums { return &storedSums{cache.New[int, *ownerSum](0, maxOwners)} }
 
 // An ownerSum is what one user stores. Requests of one user wait for each other's reads.
 type ownerSum struct {

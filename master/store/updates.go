@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/updates"
+	"github.com/detent-ml/detent/master/store/updates"
 )
 
 // TopicUpdates wakes clients that follow projects, models and their versions. Triggers of the

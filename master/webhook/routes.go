@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -30,7 +30,7 @@ type Deps struct {
 	TriggersChanged func()
 	Sender          Sender
 	// Custom limits the events that users send; nil: as many as users may send.
-	Custom *memory.Rates[int]
+	Custom *cache.Rates[int]
 
 	tests *rest.Turns // of users who send test events; Routes makes them
 }
@@ -38,7 +38,7 @@ type Deps struct {
 // Routes adds the endpoints of webhooks.
 func Routes(r *rest.Router, d Deps) {
 	d.tests = rest.NewTurns(maxTests)
-	d.Custom = cmp.Or(d.Custom, memory.NewRates[int](maxCustomEvents, customEventEvery, maxSenders))
+	d.Custom = cmp.Or(d.Custom, cache.NewRates[int](maxCustomEvents, customEventEvery, maxSenders))
 	one, log := d.on(refusedWith), d.on(forbidden)
 	rest.Serve(r, v1.ListWebhooks, d.list)
 	rest.Serve(r, v1.CreateWebhook, d.create)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/rest/resttest"
 	"github.com/detent-ml/detent/master/webhook"
@@ -235,7 +235,7 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 
 // TestCustomEventsAreLimited: a user cannot send any number of events.
 func TestCustomEventsAreLimited(t *testing.T) {
-	r := newRig(t, func(d *webhook.Deps) { d.Custom = memory.NewRates[int](2, time.Hour, 10) })
+	r := newRig(t, func(d *webhook.Deps) { d.Custom = cache.NewRates[int](2, time.Hour, 10) })
 	admin, me := r.With("admin"), r.With("determined")
 	r.hook("hook", 0, event.Specific, "CUSTOM")
 	body := fmt.Sprintf(`{"experimentId":%d,"data":{}}`, r.hooked(`{"webhook_name": ["hook"]}`))

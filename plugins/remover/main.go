@@ -18,11 +18,11 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/detent-ml/detent/master/roots"
+	"github.com/detent-ml/detent/master/cacerts"
 )
 
 func main() {
-	roots.Provide()
+	cacerts.Provide()
 	os.Exit(command(os.Args[1:]))
 }
 

@@ -28,7 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/detent-ml/detent/master/roots"
+	"github.com/detent-ml/detent/master/cacerts"
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 	"github.com/detent-ml/detent/plugins/runner/detcli"
@@ -37,7 +37,7 @@ import (
 )
 
 func main() {
-	roots.Provide()
+	cacerts.Provide()
 	if filepath.Base(os.Args[0]) == "det" {
 		os.Exit(det(os.Args[1:]))
 	}

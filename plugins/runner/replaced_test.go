@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 )
 
 // piped puts a pipe in the place of a file of the allocation, as a program of the task can.

@@ -7,5 +7,5 @@
 //	                    and sign-outs at a provider
 //	recheck.go          the questions to providers about users who are signed in
 //
-// Package signin speaks with the providers. The rows of sessions and the limits on sign-ins are those of package accounts.
+// Package oidc speaks with the providers. The rows of sessions and the limits on sign-ins are those of package accounts.
 package login

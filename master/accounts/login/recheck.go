@@ -12,9 +12,9 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/memory"
-	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/oidc"
 	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -44,7 +44,7 @@ func Recheck(ctx context.Context, d Deps, running *sync.WaitGroup) {
 	}
 	for _, cfg := range d.Providers.List() {
 		if cfg.Recheck > 0 {
-			r := &rechecker{d: d, cfg: cfg, warned: memory.NewRates[int](1, recheckWarnings, maxRecheckWarnings)}
+			r := &rechecker{d: d, cfg: cfg, warned: cache.NewRates[int](1, recheckWarnings, maxRecheckWarnings)}
 			running.Go(func() { r.run(ctx) })
 		}
 	}
@@ -53,9 +53,9 @@ func Recheck(ctx context.Context, d Deps, running *sync.WaitGroup) {
 // A rechecker asks one provider.
 type rechecker struct {
 	d      Deps
-	cfg    signin.Config
-	warned *memory.Rates[int] // by user
-	failed int                // questions in a row that the provider did not answer
+	cfg    oidc.Config
+	warned *cache.Rates[int] // by user
+	failed int               // questions in a row that the provider did not answer
 }
 
 func (r *rechecker) run(ctx context.Context) {
@@ -127,10 +127,10 @@ func (r *rechecker) check(ctx context.Context, c Check) error {
 			r.putOff(ctx, c)
 		}
 		return nil
-	case errors.Is(err, signin.ErrEnded):
+	case errors.Is(err, oidc.ErrEnded):
 		r.end(ctx, c)
 		return nil
-	case errors.Is(err, signin.ErrSpent):
+	case errors.Is(err, oidc.ErrSpent):
 		r.stored(c, DeleteTokens(ctx, r.d.DB, c))
 		return nil
 	case errors.Is(err, errUnreadable):
@@ -155,12 +155,12 @@ func (r *rechecker) putOff(ctx context.Context, c Check) {
 var errUnreadable = errors.New("the tokens of a session cannot be used")
 
 // ask reads what the provider says about a user now.
-func (r *rechecker) ask(ctx context.Context, c Check) (signin.Identity, error) {
+func (r *rechecker) ask(ctx context.Context, c Check) (oidc.Identity, error) {
 	grant, err := r.d.Providers.Open(r.cfg.Name, c.Tokens, c.TokenHash)
 	if err != nil || grant.Subject != c.Subject {
-		return signin.Identity{}, errors.Join(errUnreadable, err)
+		return oidc.Identity{}, errors.Join(errUnreadable, err)
 	}
-	return r.d.Providers.Recheck(ctx, r.cfg.Name, grant, func(next signin.Grant) error {
+	return r.d.Providers.Recheck(ctx, r.cfg.Name, grant, func(next oidc.Grant) error {
 		sealed, err := r.d.Providers.Seal(r.cfg.Name, next, c.TokenHash)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (r *rechecker) ask(ctx context.Context, c Check) (signin.Identity, error) {
 }
 
 // apply applies what has changed since the last answer, as a sign-in does.
-func (r *rechecker) apply(ctx context.Context, c Check, who signin.Identity) error {
+func (r *rechecker) apply(ctx context.Context, c Check, who oidc.Identity) error {
 	known := knownOf(who, r.cfg)
 	if who.Unknown {
 		r.stored(c, EndCheck(ctx, r.d.DB, c, c.Known, r.cfg.Recheck))
@@ -246,7 +246,7 @@ func (r *rechecker) warn(c Check, what string, err error) {
 }
 
 // tokensFor encrypts the tokens of a sign-in; nil if the provider is not asked again.
-func (d Deps) tokensFor(who signin.Identity, cfg signin.Config, tokenHash []byte) []byte {
+func (d Deps) tokensFor(who oidc.Identity, cfg oidc.Config, tokenHash []byte) []byte {
 	if cfg.Recheck <= 0 {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (d Deps) tokensFor(who signin.Identity, cfg signin.Config, tokenHash []byte
 }
 
 // knownOf is the hash of what a sign-in or a recheck applies.
-func knownOf(who signin.Identity, cfg signin.Config) []byte {
+func knownOf(who oidc.Identity, cfg oidc.Config) []byte {
 	m, _ := memberships(who, cfg)
 	if !cfg.Sync.On() {
 		m.Groups = nil

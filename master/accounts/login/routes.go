@@ -5,8 +5,8 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/oidc"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/signin"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -17,7 +17,7 @@ type Deps struct {
 	Roles       accounts.Roles
 	Callers     *accounts.Authenticator
 	SignIns     *accounts.SignIns
-	Providers   *signin.Providers // nil: none
+	Providers   *oidc.Providers // nil: none
 	ClusterName string
 	// AskFirst returns a path of the master which, if it leads to a task, asks the user to confirm.
 	AskFirst func(path string) string

@@ -18,9 +18,9 @@ import (
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/oidc"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/signin"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -40,7 +40,7 @@ const (
 )
 
 // Offered lists the identity providers as clients know them.
-func Offered(providers *signin.Providers, publicURL string) []v1.SSOProvider {
+func Offered(providers *oidc.Providers, publicURL string) []v1.SSOProvider {
 	list := []v1.SSOProvider{}
 	if providers == nil {
 		return list
@@ -58,7 +58,7 @@ func Offered(providers *signin.Providers, publicURL string) []v1.SSOProvider {
 // A pendingSignIn is a sign-in in a browser that has begun. The browser keeps it in a cookie, so
 // that every master can complete it.
 type pendingSignIn struct {
-	signin.Attempt
+	oidc.Attempt
 	Relay string `json:"relay"`
 	Key   []byte `json:"key,omitempty"` // of det, for which the token is encrypted
 	Until int64  `json:"until"`
@@ -126,7 +126,7 @@ func (d Deps) redirectToProvider(c *rest.Call, relay string) error {
 }
 
 // beginAt sends a browser to a provider's page.
-func (d Deps) beginAt(ctx context.Context, c *rest.Call, start func(context.Context, string) (signin.Attempt, string, error), provider, relay string, key []byte) error {
+func (d Deps) beginAt(ctx context.Context, c *rest.Call, start func(context.Context, string) (oidc.Attempt, string, error), provider, relay string, key []byte) error {
 	attempt, address, err := start(ctx, provider)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func ownPath(path string) string {
 }
 
 // signedInAs finds the user of an identity, and creates a session.
-func (d Deps) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (accounts.User, string, error) {
+func (d Deps) signedInAs(ctx context.Context, c *rest.Call, who oidc.Identity, cfg oidc.Config) (accounts.User, string, error) {
 	audit.NoteUser(c, nil, who.Username)
 	name, err := accounts.CheckUsername(who.Username)
 	if err != nil {
@@ -280,7 +280,7 @@ func (d Deps) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 
 // memberships are the groups here that a provider gives a user, and how many of its names no group here
 // can have.
-func memberships(who signin.Identity, cfg signin.Config) (m accounts.Memberships, unusable int) {
+func memberships(who oidc.Identity, cfg oidc.Config) (m accounts.Memberships, unusable int) {
 	m = accounts.Memberships{Provider: cfg.Name, Create: cfg.Sync.Create}
 	here, unusable := cfg.Sync.Here(who.Groups)
 	for _, g := range here {
@@ -290,7 +290,7 @@ func memberships(who signin.Identity, cfg signin.Config) (m accounts.Memberships
 }
 
 // syncGroups lets a user join and leave groups, as the provider says.
-func (d Deps) syncGroups(ctx context.Context, userID int, username string, who signin.Identity, cfg signin.Config) (joined, left []string, err error) {
+func (d Deps) syncGroups(ctx context.Context, userID int, username string, who oidc.Identity, cfg oidc.Config) (joined, left []string, err error) {
 	if !cfg.Sync.On() {
 		return nil, nil, nil
 	}
@@ -338,9 +338,9 @@ func (d Deps) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDevi
 	}
 	defer end()
 	who, cfg, err := d.Providers.FinishDevice(ctx, req.Provider, req.DeviceCode)
-	if errors.Is(err, signin.ErrPending) {
+	if errors.Is(err, oidc.ErrPending) {
 		audit.Drop(c) // without an entry, because nothing has happened yet
-		return &v1.FinishDeviceSignInResponse{Pending: true, Slower: errors.Is(err, signin.ErrSlower)}, nil
+		return &v1.FinishDeviceSignInResponse{Pending: true, Slower: errors.Is(err, oidc.ErrSlower)}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -417,7 +417,7 @@ func (d Deps) providerSignOut(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	users, err := accounts.EndSessionsOf(ctx, d.DB, accounts.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: signin.LogoutRepeats})
+	users, err := accounts.EndSessionsOf(ctx, d.DB, accounts.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: oidc.LogoutRepeats})
 	if err != nil {
 		return err
 	}

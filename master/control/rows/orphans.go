@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/nodes"
 )
 

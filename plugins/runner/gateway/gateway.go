@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/callers"

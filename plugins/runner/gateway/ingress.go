@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/grant"
-	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/proxy/grant"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	"github.com/detent-ml/detent/master/sleep"
 )
 

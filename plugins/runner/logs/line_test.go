@@ -7,7 +7,7 @@ import (
 	"testing/quick"
 	"time"
 
-	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 

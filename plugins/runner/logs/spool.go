@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/regular"
 )

@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/plugins/runner/callers"
 	"github.com/detent-ml/detent/plugins/runner/masters"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // SessionCookie is the name of the cookie that a signed-in browser has for the API.

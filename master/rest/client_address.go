@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/cache"
 )
 
 // Address is the address of a caller under which calls are counted. An IPv6 address is
@@ -18,7 +18,7 @@ func (q *Request) Address() string {
 	if !ok {
 		return q.RemoteIP().String()
 	}
-	return memory.NetworkOf(from)
+	return cache.NetworkOf(from)
 }
 
 // Client is the address of a caller: that of its connection or, if the connection is from a

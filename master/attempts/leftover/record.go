@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A Record is the exit of a member of an attempt, as its runner would report it.

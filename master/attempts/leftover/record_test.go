@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func record() Record {

@@ -1,4 +1,4 @@
-package roots
+package cacerts
 
 import (
 	"crypto/x509"

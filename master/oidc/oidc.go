@@ -1,7 +1,7 @@
-// Package signin lets users sign in with identity providers that implement OpenID Connect: in a
+// Package oidc lets users sign in with identity providers that implement OpenID Connect: in a
 // browser (authorization code with PKCE), or on a machine without one (device code). It talks to
-// the providers, checks what they answer, and returns who signed in; api creates the session.
-package signin
+// the providers, checks what they answer, and returns who signed in; accounts/login creates the session.
+package oidc
 
 import (
 	"cmp"

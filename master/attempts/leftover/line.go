@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // FirstLine is the number of the first line of a file of lines, by the file's name.

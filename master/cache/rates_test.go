@@ -1,15 +1,15 @@
-package memory_test
+package cache_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/cache"
 )
 
 func TestRates(t *testing.T) {
 	now := time.Now()
-	r := memory.NewRates[string](3, time.Second, 2)
+	r := cache.NewRates[string](3, time.Second, 2)
 	took := func(key string, times int) (n int) {
 		for range times {
 			if r.Take(key, now) {

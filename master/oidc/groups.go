@@ -1,4 +1,4 @@
-package signin
+package oidc
 
 import (
 	"errors"

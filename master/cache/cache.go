@@ -1,8 +1,8 @@
-// Package memory has a cache of bounded size (Memory), a limit of rates for each key (Rates), and the key of a client's address
+// Package cache has a cache of bounded size (Memory), a limit of rates for each key (Rates), and the key of a client's address
 // (NetworkOf). A master uses them for what it would otherwise read from the database with every request, and so that no number of
 // keys fills its memory. The caches of libraries remove the value that was used least recently; this one also knows which value is
 // stale but still better than none, and a rate of golang.org/x/time/rate would need such a cache around it.
-package memory
+package cache
 
 import (
 	"sync"

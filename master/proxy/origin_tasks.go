@@ -6,9 +6,9 @@ import (
 	"net/netip"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/headers"
-	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/proxy/headers"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -114,7 +114,7 @@ func network(remote string) string {
 	if err != nil {
 		return remote
 	}
-	return memory.NetworkOf(at.Addr())
+	return cache.NetworkOf(at.Addr())
 }
 
 // visitor finds the user whose cookie for the task a request has; fault.NotFound for none.
