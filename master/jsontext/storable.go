@@ -52,12 +52,12 @@ func storableString(raw []byte) error {
 		if at < 0 {
 			return nil
 		}
-		if n += at; raw[n+1] != 'u' {
-			n += 2
+		if n += at; n+1 >= len(raw) || raw[n+1] != 'u' {
+			n = min(n+2, len(raw))
 			continue
 		}
 		r := escaped(raw[n:])
-		n += 6
+		n = min(n+6, len(raw))
 		switch {
 		case r == 0:
 			return fault.New(fault.Invalid, `text with a NUL (\u0000) cannot be stored`)
@@ -65,7 +65,7 @@ func storableString(raw []byte) error {
 			if next := escaped(raw[n:]); next < 0xDC00 || next > 0xDFFF {
 				return fault.New(fault.Invalid, `text with half a character (\u%x without the other half) cannot be stored`, r)
 			}
-			n += 6
+			n = min(n+6, len(raw))
 		case r >= 0xDC00 && r < 0xE000:
 			return fault.New(fault.Invalid, `text with half a character (\u%x without the half before it) cannot be stored`, r)
 		}

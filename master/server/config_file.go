@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
@@ -15,7 +16,7 @@ import (
 // read merges a file into c. All problems are reported at once, each with line and column. What is not right is left out, so that the
 // values of the other keys can be checked.
 func (c *Config) read(src []byte) (f fileReader) {
-	f = fileReader{places: map[string]string{}, said: map[string]bool{}}
+	f = newFileReader()
 	root, problems := document.Parse("", src, document.StoredLimits())
 	for _, p := range problems {
 		f.problems = append(f.problems, p.String())
@@ -33,6 +34,10 @@ type fileReader struct {
 	places   map[string]string // line:column of each known key
 	left     []string          // keys that were left out
 	unread   bool              // too little of the file was understood to check the rest
+}
+
+func newFileReader() fileReader {
+	return fileReader{places: map[string]string{}, said: map[string]bool{}}
 }
 
 // rejected reports whether a problem "key: message" is about a key that was left out.
@@ -80,40 +85,70 @@ func (f *fileReader) value(n *document.Node, v reflect.Value, path string) bool 
 	return ok || f.fail(at, "%s: expected %s, found %s", path, typeName(v.Type()), kindOf(n))
 }
 
-// setScalar sets v to a scalar, or to a section that somebody else checks. It reports whether n has a value of the type of v.
+// setScalar sets v to a scalar, or to a section that somebody else checks. It reports whether n has a value of the type of v. Numbers may
+// have quotes, as programs write them that fill in templates.
 func setScalar(n *document.Node, v reflect.Value) (ok bool) {
-	switch v.Kind() {
-	case reflect.Pointer:
+	var err error
+	switch {
+	case n.Kind == document.NullKind:
+		ok = true
+	case v.Kind() == reflect.Pointer:
 		to := reflect.New(v.Type().Elem())
 		if ok = setScalar(n, to.Elem()); ok {
 			v.Set(to)
 		}
-	case reflect.Interface: // a section of an experiment
-		v.Set(reflect.ValueOf(n.Free()))
+	case v.Kind() == reflect.Interface: // a section of an experiment
+		v.Set(reflect.ValueOf(asWritten(n)))
 		ok = true
-	case reflect.String:
-		if ok = n.Kind != document.ListKind && n.Kind != document.MapKind; ok {
-			v.SetString(n.Text)
-		}
-	case reflect.Bool:
+	case n.Kind == document.ListKind || n.Kind == document.MapKind:
+	case v.Kind() == reflect.String:
+		v.SetString(n.Text)
+		ok = true
+	case v.Kind() == reflect.Bool:
 		var b bool
 		if b, ok = n.Truth(); ok {
 			v.SetBool(b)
 		}
-	case reflect.Int:
-		var i int64
-		if i, ok = n.Whole(); ok {
-			v.SetInt(i)
+	case v.Kind() == reflect.Int:
+		i, whole := n.Whole()
+		if !whole {
+			i, err = strconv.ParseInt(n.Text, 10, 64)
 		}
-	case reflect.Float64:
-		if n.Kind == document.IntKind {
-			n.F = float64(n.I)
+		v.SetInt(i)
+		ok = err == nil
+	case v.Kind() == reflect.Float64:
+		f := n.F
+		switch n.Kind {
+		case document.IntKind:
+			f = float64(n.I)
+		case document.StringKind:
+			f, err = strconv.ParseFloat(n.Text, 64)
 		}
-		if ok = n.Kind == document.IntKind || n.Kind == document.FloatKind; ok {
-			v.SetFloat(n.F)
-		}
+		v.SetFloat(f)
+		ok = err == nil && n.Kind != document.BoolKind
 	}
 	return ok
+}
+
+// asWritten is a section with its words and numbers as they are written: what "off" means depends on the field.
+func asWritten(n *document.Node) any {
+	switch n.Kind {
+	case document.StringKind:
+		return n.Text
+	case document.ListKind:
+		list := make([]any, len(n.Items))
+		for i, x := range n.Items {
+			list[i] = asWritten(x)
+		}
+		return list
+	case document.MapKind:
+		section := make(map[string]any, len(n.Fields))
+		for _, x := range n.Fields {
+			section[x.Key] = asWritten(x.Value)
+		}
+		return section
+	}
+	return n.Stored()
 }
 
 // words sets v to a list of scalars.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +74,41 @@ func TestAnchorsOfAFile(t *testing.T) {
 	problems = cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker}\n  - {<<: *base, description: b}\ndefault_compute_resource_pool: &d a\ndefault_aux_resource_pool: *d\n")).problems
 	if len(problems) > 0 || len(cfg.Pools) != 2 || cfg.Pools[1].Driver != "docker" || cfg.Pools[1].Description != "b" || cfg.DefaultAuxPool != "a" {
 		t.Errorf("%q, %+v", problems, cfg.Pools)
+	}
+}
+
+// TestWordsAreTakenAsTheyAre: a word in a variable or a flag may have any characters, and a file may quote numbers.
+func TestWordsAreTakenAsTheyAre(t *testing.T) {
+	for _, word := range []string{"[::]:8080", "@%*&!{[", "a: b", "null", "~", "# x", "abc #def", `"quoted"`, " spaces ", "a\nb", `\n`, "1.10", "007", ""} {
+		cfg := Defaults()
+		if _, err := cfg.set("webhooks.signing_key", word, "."); err != nil || cfg.Webhooks.SigningKey != word {
+			t.Errorf("%q is %q, %v", word, cfg.Webhooks.SigningKey, err)
+		}
+	}
+	cfg := Defaults()
+	f := cfg.read([]byte("cluster_name: 1.10\ndatabase_conns: \"16\"\nnotebook_timeout: 1e2\ncheckpoint_storage: {type: s3, bucket: on, save_trial_best: 2, secret_key: 1.0}\n" +
+		"resource_pools: [{name: a, scheduler: {user_weights: {a: \"2.5\", b: 3, c: }}}]\n"))
+	weights := cfg.Pools[0].Scheduler.Users
+	if len(f.problems) > 0 || cfg.ClusterName != "1.10" || cfg.DatabaseConns != 16 || cfg.NotebookTimeout != 100 || weights["a"] != 2.5 || weights["b"] != 3 || weights["c"] != 0 {
+		t.Errorf("%q: %q %d %d %v", f.problems, cfg.ClusterName, cfg.DatabaseConns, cfg.NotebookTimeout, weights)
+	}
+	if got, want := fmt.Sprint(cfg.CheckpointStorage), "map[bucket:on save_trial_best:2 secret_key:1.0 type:s3]"; got != want {
+		t.Errorf("a section is %s, want %s", got, want)
+	}
+	for _, nothing := range []string{"", "null", "~", "# nothing"} {
+		if _, err := cfg.set("resource_pools", nothing, "."); err != nil || len(cfg.Pools) != 1 {
+			t.Errorf("%q: %v, %d pools", nothing, err, len(cfg.Pools))
+		}
+	}
+	if _, err := cfg.set("resource_pools", "{name: b}", "."); err == nil || !strings.Contains(err.Error(), "resource_pools: expected a list") {
+		t.Errorf("a section in place of a list: %v", err)
+	}
+	for text, want := range map[string]string{"database_conns: many": "a whole number", "database_conns: 1.5": "a whole number", "database_conns: true": "a whole number",
+		"database_conns: [1]": "a whole number", "resource_pools: [{name: a, scheduler: {user_weights: {a: true}}}]": "names with numbers"} {
+		cfg := Defaults()
+		if f := cfg.read([]byte(text)); len(f.problems) != 1 || !strings.Contains(f.problems[0], "expected "+want) || cfg.DatabaseConns != Defaults().DatabaseConns {
+			t.Errorf("%s: %q, %d", text, f.problems, cfg.DatabaseConns)
+		}
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *Config) set(key, value, sep string) (full string, err error) {
 	if full == "" {
 		return "", errors.New("no such key" + nearestKey(strings.ReplaceAll(key, sep, ".")))
 	}
-	return full, setValue(v, value)
+	return full, setValue(v, full, value)
 }
 
 // nearestKey suggests a key of the configuration.
@@ -150,37 +150,40 @@ func nearestKey(key string) string {
 	return "; docs/operate/configuration.md lists them all"
 }
 
-func setValue(v reflect.Value, value string) error {
+// setValue sets a value that is given as text. A word is taken as it is: it may be a password with any characters.
+func setValue(v reflect.Value, full, value string) error {
 	if t, ok := v.Addr().Interface().(*Duration); ok {
 		return t.UnmarshalText([]byte(value))
 	}
-	switch v.Kind() {
-	case reflect.String:
+	switch {
+	case v.Kind() == reflect.String:
 		v.SetString(value)
-	case reflect.Int:
+		return nil
+	case v.Kind() == reflect.Int:
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			return fmt.Errorf("expected a whole number, found %q", value)
 		}
 		v.SetInt(int64(n))
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.String {
-			v.Set(reflect.ValueOf(strings.Split(value, ",")))
-			return nil
-		}
+		return nil
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.String:
+		v.Set(reflect.ValueOf(strings.Split(value, ",")))
+		return nil
 	}
-	return setDocument(v, value)
+	return setDocument(v, full, value)
 }
 
-// setDocument sets a value that is written in YAML or JSON.
-func setDocument(v reflect.Value, text string) error {
+// setDocument sets a value that is written in YAML or JSON. A text that says nothing changes nothing.
+func setDocument(v reflect.Value, full, text string) error {
 	n, problems := document.Parse("", []byte(text), document.StoredLimits())
 	if len(problems) > 0 {
 		return document.Errors(problems)
 	}
-	f := fileReader{places: map[string]string{}, said: map[string]bool{}}
-	f.value(n, v, "")
-	if len(f.problems) > 0 {
+	if n.Kind == document.MapKind && len(n.Fields) == 0 && !strings.Contains(text, "{") {
+		return nil
+	}
+	f := newFileReader()
+	if f.value(n, v, full); len(f.problems) > 0 {
 		return errors.New(strings.Join(f.problems, "; "))
 	}
 	return nil
