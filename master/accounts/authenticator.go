@@ -28,7 +28,7 @@ type Authenticator struct {
 	roles Roles
 	bus   *database.Bus
 	tasks func(ctx context.Context, hash []byte) (auth.Who, error)
-	Known *cache.Memory[[32]byte, auth.Who] // by hash of the token
+	Known *cache.Cache[[32]byte, auth.Who] // by hash of the token
 	// strangers has a place for each look-up of a token that was not valid lately. Anybody can send random tokens, each of which costs two
 	// queries, and these must not keep callers who are known from the database. They wait for a place and are not refused, because users
 	// and tasks that begin are strangers, too, and share addresses with others. A cache of unknown tokens would help against no random ones.

@@ -15,8 +15,8 @@ import (
 // its text, so a master decides it once for each text and keeps the decision: a list has thousands of configurations, and most
 // have nothing that is hidden from anybody.
 type shownConfigs struct {
-	secrecy *cache.Memory[[sha256.Size]byte, expconf.Secrecy]
-	texts   *cache.Memory[[sha256.Size]byte, string] // short ones, as others than their owner see them
+	secrecy *cache.Cache[[sha256.Size]byte, expconf.Secrecy]
+	texts   *cache.Cache[[sha256.Size]byte, string] // short ones, as others than their owner see them
 }
 
 // Limits of what is kept, about a megabyte each.

@@ -36,9 +36,9 @@ type Trail struct {
 	db       *database.DB
 	log      *slog.Logger
 	stopping context.Context // ends with the server
-	recent   *cache.Memory[call, int64]
-	folded   *cache.Memory[call, int64]
-	reports  *cache.Memory[call, struct{}] // of users, that have an entry
+	recent   *cache.Cache[call, int64]
+	folded   *cache.Cache[call, int64]
+	reports  *cache.Cache[call, struct{}] // of users, that have an entry
 	// For each caller: changes that begin, and other calls with an entry of their own.
 	changes *cache.Rates[string]
 	single  *cache.Rates[kindOfCalls]

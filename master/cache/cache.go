@@ -1,4 +1,4 @@
-// Package cache has a cache of bounded size (Memory), a limit of rates for each key (Rates), and the key of a client's address
+// Package cache has a cache of bounded size (Cache), a limit of rates for each key (Rates), and the key of a client's address
 // (NetworkOf). A master uses them for what it would otherwise read from the database with every request, and so that no number of
 // keys fills its memory. The caches of libraries remove the value that was used least recently; this one also knows which value is
 // stale but still better than none, and a rate of golang.org/x/time/rate would need such a cache around it.
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Memory caches values, so that, for example, a page with a hundred requests queries the
+// A Cache keeps values, so that, for example, a page with a hundred requests queries the
 // database once. When it is full, it removes stale values, or all values if none is stale.
-type Memory[K comparable, V any] struct {
+type Cache[K comparable, V any] struct {
 	life time.Duration
 	most int
 
@@ -25,12 +25,12 @@ type remembered[V any] struct {
 }
 
 // New makes a cache of at most that many values. With a life of 0, values are never stale.
-func New[K comparable, V any](life time.Duration, most int) *Memory[K, V] {
-	return &Memory[K, V]{life: life, most: most, held: map[K]remembered[V]{}}
+func New[K comparable, V any](life time.Duration, most int) *Cache[K, V] {
+	return &Cache[K, V]{life: life, most: most, held: map[K]remembered[V]{}}
 }
 
 // Get returns the cached value; fresh reports that it is not stale.
-func (m *Memory[K, V]) Get(key K, now time.Time) (value V, fresh, ok bool) {
+func (m *Cache[K, V]) Get(key K, now time.Time) (value V, fresh, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.held[key]
@@ -38,7 +38,7 @@ func (m *Memory[K, V]) Get(key K, now time.Time) (value V, fresh, ok bool) {
 }
 
 // Put caches a value.
-func (m *Memory[K, V]) Put(key K, value V, now time.Time) {
+func (m *Cache[K, V]) Put(key K, value V, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.held) >= m.most {
@@ -55,7 +55,7 @@ func (m *Memory[K, V]) Put(key K, value V, now time.Time) {
 }
 
 // Stale marks a value as stale; Get still returns it.
-func (m *Memory[K, V]) Stale(key K) {
+func (m *Cache[K, V]) Stale(key K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r, ok := m.held[key]; ok {
@@ -65,7 +65,7 @@ func (m *Memory[K, V]) Stale(key K) {
 }
 
 // Forget removes the values for which drop returns true.
-func (m *Memory[K, V]) Forget(drop func(K, V) bool) {
+func (m *Cache[K, V]) Forget(drop func(K, V) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, r := range m.held {

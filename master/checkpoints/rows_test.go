@@ -120,3 +120,35 @@ func TestCheckpoints(t *testing.T) {
 		}
 	}
 }
+
+// TestListsOfCheckpointsKeepToTheirScope: a list has what is in the workspaces of its scope.
+func TestListsOfCheckpointsKeepToTheirScope(t *testing.T) {
+	w := newWorld(t)
+	ctx, db := t.Context(), w.DB.DB
+	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	project := w.Int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
+	experiments := map[int]int{} // by workspace
+	for i, workspace := range []int{1, theirs} {
+		e := w.Experiment(rowtest.LossSearcher)
+		experiments[workspace] = e
+		trial := w.Trial(e, 0, 1)
+		w.keptIn(trial, 1+i)
+		if workspace == theirs {
+			w.Exec(`UPDATE experiments SET project_id = $2 WHERE id = $1`, e, project)
+			w.Exec(`UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, e, theirs)
+		}
+	}
+	for workspace, e := range experiments {
+		for of, want := range map[int]int{workspace: 1, 1 + theirs - workspace: 0, 0: 0} {
+			in := auth.Scope{}
+			if of != 0 {
+				in.Workspaces = []int{of}
+			}
+			list, err := checkpoints.List(ctx, db, in, checkpoints.Filter{ExperimentID: e}, 0, 10, 0)
+			n, countErr := checkpoints.CountListed(ctx, db, in, checkpoints.Filter{ExperimentID: e})
+			if err != nil || countErr != nil || len(list) != want || n != want {
+				t.Errorf("experiment of workspace %d in the scope of %d: %d listed, %d counted, want %d; %v %v", workspace, of, len(list), n, want, err, countErr)
+			}
+		}
+	}
+}

@@ -29,7 +29,7 @@ type Store struct {
 	codec chunk.Codec
 	group *database.GroupCommit[string, *Batch]
 	watch *watch
-	told  *cache.Memory[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
+	told  *cache.Cache[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
 
 	mu    sync.Mutex // guards the fields below, which only the flush changes
 	tasks map[string]*taskLabels

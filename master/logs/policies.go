@@ -36,8 +36,8 @@ type Policies struct {
 	logs     *Store
 	log      *slog.Logger
 	matched  func()                                    // is called when matches were stored
-	known    *cache.Memory[string, *policies]          // by attempt
-	matchers *cache.Memory[string, *logpolicy.Matcher] // by their patterns
+	known    *cache.Cache[string, *policies]          // by attempt
+	matchers *cache.Cache[string, *logpolicy.Matcher] // by their patterns
 	turns    *rest.Shares                              // requests whose lines are being matched
 }
 

@@ -35,7 +35,7 @@ type Deps struct {
 	// Limits are what all streams and searches share; nil: those of a master.
 	Limits *Limits
 
-	origins *cache.Memory[Writer, Origin] // Routes makes it
+	origins *cache.Cache[Writer, Origin] // Routes makes it
 }
 
 // A Log is the log of a task, or of a part of one, that a path names.

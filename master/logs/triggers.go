@@ -38,8 +38,8 @@ type watch struct {
 	read      time.Time
 	version   int // of list
 	list      []*trigger
-	tasks     *cache.Memory[string, *watchedTask]
-	searchers *cache.Memory[int, *searcher] // by owners of tasks
+	tasks     *cache.Cache[string, *watchedTask]
+	searchers *cache.Cache[int, *searcher] // by owners of tasks
 }
 
 // A trigger is one of a webhook with its compiled pattern, which all tasks share.

@@ -59,6 +59,6 @@ func (s *searcher) take(work int64) bool {
 }
 
 // newSearchers makes the memory of searchers. Its values have no age: a searcher that is forgotten begins anew.
-func newSearchers() *cache.Memory[int, *searcher] {
+func newSearchers() *cache.Cache[int, *searcher] {
 	return cache.New[int, *searcher](0, maxSearchers)
 }

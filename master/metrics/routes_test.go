@@ -17,7 +17,7 @@ func TestMetricsByAPI(t *testing.T) {
 			"metrics":{"avgMetrics":%s,"batchMetrics":null}}}`, group, a.trial, step, metrics))
 	}
 	if b := report("training", 1, `{"loss":1.5,"nan":"NaN"}`).OK().Body; string(b) != "{}" {
-		t.Errorf("the resttest.Answer is %s", b)
+		t.Errorf("the answer is %s", b)
 	}
 	report("training", 1, `{"nan":"NaN","loss":1.50}`).OK()
 	report("training", 1, `{"loss":2}`).Says(400, `"loss"`, "1.5")

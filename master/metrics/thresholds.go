@@ -25,7 +25,7 @@ const (
 // can cause very many.
 type thresholds struct {
 	log   *slog.Logger
-	aside *cache.Memory[int, struct{}] // trials
+	aside *cache.Cache[int, struct{}] // trials
 }
 
 func newThresholds(log *slog.Logger) *thresholds {

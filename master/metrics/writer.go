@@ -29,9 +29,9 @@ type Writer struct {
 	searches Searches
 	group    *database.GroupCommit[int, *Report]
 
-	facts   *cache.Memory[int, trialFacts]
-	reached *cache.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
-	stored  *cache.Memory[int, *metricRoom]
+	facts   *cache.Cache[int, trialFacts]
+	reached *cache.Cache[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
+	stored  *cache.Cache[int, *metricRoom]
 }
 
 // Searches is what a Writer uses of the searches of experiments.

@@ -22,7 +22,7 @@ const (
 
 // measurements asks nodes what their devices measure, and keeps the answers for a moment.
 type measurements struct {
-	known *cache.Memory[string, []v1.DeviceMeasurement]
+	known *cache.Cache[string, []v1.DeviceMeasurement]
 	turns chan struct{}
 }
 

@@ -28,9 +28,9 @@ const (
 
 // memories are the caches of the proxy.
 type memories struct {
-	tasks     *cache.Memory[string, Task]
-	cookies   *cache.Memory[[2]string, auth.Who]
-	addresses *cache.Memory[string, string]
+	tasks     *cache.Cache[string, Task]
+	cookies   *cache.Cache[[2]string, auth.Who]
+	addresses *cache.Cache[string, string]
 }
 
 func newMemories() memories {

@@ -102,7 +102,7 @@ func (d Deps) jobs(ctx context.Context, c *rest.Call, req *v1.GetJobsRequest, li
 	return resp, nil
 }
 
-// oldJobs lists jobs for clients that do not know entries with a part of a job's fields.
+// listOldJobs lists jobs for clients that do not know entries with a part of a job's fields.
 func (d Deps) listOldJobs(ctx context.Context, c *rest.Call, req *v1.GetJobsRequest) (*v1.GetJobsResponse, error) {
 	list, err := d.jobs(ctx, c, req, false)
 	if err != nil {

@@ -94,7 +94,7 @@ const (
 
 // storedSums cache what users store, because the sum takes long for a user with many trials.
 type storedSums struct {
-	owners *cache.Memory[int, *ownerSum]
+	owners *cache.Cache[int, *ownerSum]
 }
 
 func newStoredSums() *storedSums { return &storedSums{cache.New[int, *ownerSum](0, maxOwners)} }
