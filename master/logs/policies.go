@@ -35,10 +35,10 @@ const (
 type Policies struct {
 	logs     *Store
 	log      *slog.Logger
-	matched  func()                                    // is called when matches were stored
+	matched  func()                                   // is called when matches were stored
 	known    *cache.Cache[string, *policies]          // by attempt
 	matchers *cache.Cache[string, *logpolicy.Matcher] // by their patterns
-	turns    *rest.Shares                              // requests whose lines are being matched
+	turns    *rest.Shares                             // requests whose lines are being matched
 }
 
 // NewPolicies returns the policies of trials whose logs are in a store. matched tells others that there are new matches.
