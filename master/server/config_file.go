@@ -56,7 +56,7 @@ func (f *fileReader) fail(at, format string, args ...any) bool {
 	return false
 }
 
-// value sets v to a value of the file; nothing changes it to nothing. It reports whether v is as the file says, perhaps without parts of it.
+// value sets v to a value of the file; null changes nothing. It reports whether v is as the file says, perhaps without parts of it.
 func (f *fileReader) value(n *document.Node, v reflect.Value, path string) bool {
 	at := place(n.Line, n.Column)
 	if n.Kind == document.NullKind {
