@@ -12,8 +12,8 @@ import (
 
 // registerMaster gives the room of what a master tells about itself the configuration, and what other parts of the master count.
 func (a *API) registerMaster() {
-	d := about.Deps{DB: a.db.DB, Log: a.log, ClusterName: a.cfg.ClusterName, ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID, PublicURL: a.cfg.PublicURL,
-		Version: a.cfg.Version, DetentVersion: a.cfg.DetentVersion, Roles: bool(a.db.Roles), Risks: a.cfg.Risks, Redacted: a.cfg.Redacted,
+	d := about.Deps{DB: a.db, Log: a.log, ClusterName: a.cfg.ClusterName, ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID, PublicURL: a.cfg.PublicURL,
+		Version: a.cfg.Version, DetentVersion: a.cfg.DetentVersion, Roles: bool(a.cfg.Roles), Risks: a.cfg.Risks, Redacted: a.cfg.Redacted,
 		Loop: a.cfg.Loop, Connections: a.cfg.Connections, Demand: a.cfg.Demand, Forwarders: a.forwarders.Count,
 		Providers: func() []v1.SSOProvider { return login.Offered(a.cfg.SignIn, a.cfg.PublicURL) },
 		SettingsChanged: func(ctx context.Context) {
@@ -26,7 +26,7 @@ func (a *API) registerMaster() {
 		d.Visits = a.cfg.Proxy.Open
 	}
 	about.Routes(a.stopping, a.router, d)
-	masterlog.Routes(a.router, masterlog.Deps{DB: a.db.DB, SignedIn: func(ctx context.Context, who rest.Credential) error {
+	masterlog.Routes(a.router, masterlog.Deps{DB: a.db, SignedIn: func(ctx context.Context, who rest.Credential) error {
 		_, err := a.auth.ByToken(ctx, who)
 		return err
 	}})

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -13,7 +13,7 @@ import (
 const maxStorers = 100
 
 func (a *API) listDiskUse(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.GetDiskUseResponse, error) {
-	used, err := a.db.DiskUses(ctx, c.Scope())
+	used, err := diskuse.OfExperiments(ctx, a.db, c.Scope())
 	if err != nil {
 		return nil, err
 	}
@@ -21,11 +21,11 @@ func (a *API) listDiskUse(ctx context.Context, c *rest.Call, req *v1.GetListRequ
 	if err != nil {
 		return nil, err
 	}
-	var users []store.Stored
+	var users []diskuse.Use
 	if page.StartIndex == 0 {
 		users, err = a.storers(ctx, c)
 	}
-	resp := &v1.GetDiskUseResponse{Pagination: &page, Workspaces: make([]v1.DiskUse, len(used)), Users: make([]v1.UserDiskUse, len(users)), UserLimit: a.db.MaxStored()}
+	resp := &v1.GetDiskUseResponse{Pagination: &page, Workspaces: make([]v1.DiskUse, len(used)), Users: make([]v1.UserDiskUse, len(users)), UserLimit: a.users.Limit()}
 	for i, u := range used {
 		resp.Workspaces[i] = v1.DiskUse(u)
 	}
@@ -36,10 +36,10 @@ func (a *API) listDiskUse(ctx context.Context, c *rest.Call, req *v1.GetListRequ
 }
 
 // storers lists the users who store the most, for administrators of the cluster; for others the caller.
-func (a *API) storers(ctx context.Context, c *rest.Call) ([]store.Stored, error) {
+func (a *API) storers(ctx context.Context, c *rest.Call) ([]diskuse.Use, error) {
 	if auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindCluster}) {
-		return a.db.StoredMost(ctx, maxStorers)
+		return diskuse.Most(ctx, a.db, maxStorers)
 	}
-	own, err := a.db.StoredBy(ctx, c.Who().UserID)
-	return []store.Stored{own}, err
+	own, err := diskuse.Of(ctx, a.db, c.Who().UserID)
+	return []diskuse.Use{own}, err
 }

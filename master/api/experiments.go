@@ -9,13 +9,13 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -25,36 +25,36 @@ func (a *API) registerExperiments() {
 	rest.Serve(a.router, v1.CreateExperiment, a.createExperiment)
 	rest.Serve(a.router, v1.ListLabels, a.experimentLabels)
 	rest.Serve(a.router, v1.ContinueExperiment, a.continueExperiment)
-	rest.ServeOn(a.router, v1.GetExperiment, a.onExperiment(), a.experiment)
-	rest.ServeOn(a.router, v1.ChangeExperiment, a.onExperiment(), a.patchExperiment)
-	rest.ServeOn(a.router, v1.DeleteExperiment, a.onExperiment(), a.act(store.Delete))
-	rest.ServeOn(a.router, v1.ActivateExperiment, a.onExperiment(), a.act(store.Activate))
-	rest.ServeOn(a.router, v1.PauseExperiment, a.onExperiment(), a.act(store.Pause))
-	rest.ServeOn(a.router, v1.CancelExperiment, a.onExperiment(), a.act(store.Cancel))
-	rest.ServeOn(a.router, v1.KillExperiment, a.onExperiment(), a.act(store.Kill))
-	rest.ServeOn(a.router, v1.ArchiveExperiment, a.onExperiment(), a.act(store.Archive))
-	rest.ServeOn(a.router, v1.UnarchiveExperiment, a.onExperiment(), a.act(store.Unarchive))
-	rest.ServeOn(a.router, v1.AddExperimentLabel, a.onExperiment(), a.changeLabel(true))
-	rest.ServeOn(a.router, v1.RemoveExperimentLabel, a.onExperiment(), a.changeLabel(false))
-	rest.RawOn(a.router, v1.GetModelDef, a.onExperiment(), a.modelDef)
-	rest.ServeOn(a.router, v1.GetModelDefTree, a.onExperiment(), a.fileTree)
-	rest.RawOn(a.router, v1.GetModelDefFile, a.onExperiment(), a.modelFile)
-	rest.RawQueryOn(a.router, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
-	rest.RawOn(a.router, v1.DownloadOldModelDef, a.onExperiment(), a.downloadModelDef)
-	rest.RawQueryOn(a.router, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
-	rest.ServeOn(a.router, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
-	rest.ServeOn(a.router, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
-	rest.ServeOn(a.router, v1.ActivateExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Activate))
-	rest.ServeOn(a.router, v1.PauseExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Pause))
-	rest.ServeOn(a.router, v1.CancelExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Cancel))
-	rest.ServeOn(a.router, v1.KillExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Kill))
-	rest.ServeOn(a.router, v1.ArchiveExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Archive))
-	rest.ServeOn(a.router, v1.UnarchiveExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Unarchive))
-	rest.ServeOn(a.router, v1.DeleteExperiments, workspaces.OnProjectOrAll(a.db.DB), a.actOnMany(store.Delete))
+	rest.ServeOn(a.router, v1.GetExperiment, experiments.On(a.db), a.experiment)
+	rest.ServeOn(a.router, v1.ChangeExperiment, experiments.On(a.db), a.patchExperiment)
+	rest.ServeOn(a.router, v1.DeleteExperiment, experiments.On(a.db), a.act(experiments.Delete))
+	rest.ServeOn(a.router, v1.ActivateExperiment, experiments.On(a.db), a.act(experiments.Activate))
+	rest.ServeOn(a.router, v1.PauseExperiment, experiments.On(a.db), a.act(experiments.Pause))
+	rest.ServeOn(a.router, v1.CancelExperiment, experiments.On(a.db), a.act(experiments.Cancel))
+	rest.ServeOn(a.router, v1.KillExperiment, experiments.On(a.db), a.act(experiments.Kill))
+	rest.ServeOn(a.router, v1.ArchiveExperiment, experiments.On(a.db), a.act(experiments.Archive))
+	rest.ServeOn(a.router, v1.UnarchiveExperiment, experiments.On(a.db), a.act(experiments.Unarchive))
+	rest.ServeOn(a.router, v1.AddExperimentLabel, experiments.On(a.db), a.changeLabel(true))
+	rest.ServeOn(a.router, v1.RemoveExperimentLabel, experiments.On(a.db), a.changeLabel(false))
+	rest.RawOn(a.router, v1.GetModelDef, experiments.On(a.db), a.modelDef)
+	rest.ServeOn(a.router, v1.GetModelDefTree, experiments.On(a.db), a.fileTree)
+	rest.RawOn(a.router, v1.GetModelDefFile, experiments.On(a.db), a.modelFile)
+	rest.RawQueryOn(a.router, v1.DownloadModelDefFile, experiments.On(a.db), a.downloadFile)
+	rest.RawOn(a.router, v1.DownloadOldModelDef, experiments.On(a.db), a.downloadModelDef)
+	rest.RawQueryOn(a.router, v1.DownloadOldModelDefFile, experiments.On(a.db), a.downloadFile)
+	rest.ServeOn(a.router, v1.GetValidationHistory, experiments.On(a.db), a.validationHistory)
+	rest.ServeOn(a.router, v1.GetBestMetric, experiments.OnHead(a.db), a.bestMetric)
+	rest.ServeOn(a.router, v1.ActivateExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Activate))
+	rest.ServeOn(a.router, v1.PauseExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Pause))
+	rest.ServeOn(a.router, v1.CancelExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Cancel))
+	rest.ServeOn(a.router, v1.KillExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Kill))
+	rest.ServeOn(a.router, v1.ArchiveExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Archive))
+	rest.ServeOn(a.router, v1.UnarchiveExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Unarchive))
+	rest.ServeOn(a.router, v1.DeleteExperiments, workspaces.OnProjectOrAll(a.db), a.actOnMany(experiments.Delete))
 }
 
 // wireExperiment is an experiment as who may see it, without its configuration.
-func wireExperiment(e store.Experiment) v1.Experiment {
+func wireExperiment(e experiments.Experiment) v1.Experiment {
 	seconds := e.Seconds
 	return v1.Experiment{ID: e.ID, JobID: e.JobID, Name: e.Name, Description: e.Description, Labels: e.Labels, Notes: e.Notes,
 		Archived: e.Archived, State: v1.ExperimentState("STATE_" + e.Shown),
@@ -66,21 +66,21 @@ func wireExperiment(e store.Experiment) v1.Experiment {
 		CheckpointCount: e.Checkpoints, CheckpointSize: e.CheckpointBytes, ModelDefinitionSize: int(e.ContextSize), Error: e.Error}
 }
 
-func (a *API) experiment(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.GetExperimentResponse, error) {
+func (a *API) experiment(ctx context.Context, c *rest.Call, e experiments.Experiment, _ *v1.None) (*v1.GetExperimentResponse, error) {
 	w, err := a.fullExperiment(ctx, e, c.Who())
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetExperimentResponse{Experiment: w, Config: w.Config}
 	if !e.Terminal() && !e.Unmanaged {
-		if resp.JobSummary, err = queue.Summary(ctx, a.db.DB, a.cfg.Pools, e.JobID); err != nil {
+		if resp.JobSummary, err = queue.Summary(ctx, a.db, a.cfg.Pools, e.JobID); err != nil {
 			return nil, err
 		}
 	}
 	if resp.Remarks, err = a.remarks(ctx, e); err != nil {
 		return nil, err
 	}
-	avoided, err := nodes.Avoided(ctx, a.db.DB, e.ID)
+	avoided, err := nodes.Avoided(ctx, a.db, e.ID)
 	for _, n := range avoided {
 		resp.AvoidedNodes = append(resp.AvoidedNodes, v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures})
 	}
@@ -88,7 +88,7 @@ func (a *API) experiment(ctx context.Context, c *rest.Call, e store.Experiment, 
 }
 
 // fullExperiment adds the fields that lists omit.
-func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.Who) (v1.Experiment, error) {
+func (a *API) fullExperiment(ctx context.Context, e experiments.Experiment, who auth.Who) (v1.Experiment, error) {
 	w := a.withConfig(wireExperiment(e), e, who)
 	var parts struct {
 		Hyperparameters json.RawMessage `json:"hyperparameters"`
@@ -96,21 +96,21 @@ func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.W
 	if err := w.Config.Into(&parts); err == nil {
 		w.Hyperparameters = v1.Struct(parts.Hyperparameters)
 	}
-	freed, err := checkpoints.RemovedOf(ctx, a.db.DB, e.ID)
+	freed, err := checkpoints.RemovedOf(ctx, a.db, e.ID)
 	if err != nil {
 		return w, err
 	}
 	w.Freed = &v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}
-	w.TrialIDs, err = a.db.TrialIDs(ctx, e.ID)
+	w.TrialIDs, err = experiments.TrialIDs(ctx, a.db, e.ID)
 	return w, err
 }
 
 // experimentFilter translates a list's parameters. Inclusive bounds become exclusive ones.
-func experimentFilter(req *v1.GetExperimentsRequest) (store.ExperimentFilter, error) {
-	if err := store.CheckPatterns(req.Name, req.Description); err != nil {
-		return store.ExperimentFilter{}, err
+func experimentFilter(req *v1.GetExperimentsRequest) (experiments.Filter, error) {
+	if err := experiments.CheckPatterns(req.Name, req.Description); err != nil {
+		return experiments.Filter{}, err
 	}
-	f := store.ExperimentFilter{Labels: req.Labels, Users: req.Users, Name: req.Name, Description: req.Description, Archived: req.Archived,
+	f := experiments.Filter{Labels: req.Labels, Users: req.Users, Name: req.Name, Description: req.Description, Archived: req.Archived,
 		ProjectID: req.ProjectID, UserIDs: req.UserIDs, IDs: req.IDs, NotIDs: req.NotIDs, Above: req.Above, Below: req.Below}
 	if req.From != nil && f.Above == nil {
 		f.Above = new(*req.From - 1)
@@ -171,7 +171,7 @@ func (a *API) listExperiments(ctx context.Context, c *rest.Call, req *v1.GetExpe
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountExperiments(ctx, c.Scope(), f)
+	total, err := experiments.Count(ctx, a.db, c.Scope(), f)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (a *API) listExperiments(ctx context.Context, c *rest.Call, req *v1.GetExpe
 	if n == 0 {
 		return resp, nil
 	}
-	list, err := a.db.Experiments(ctx, c.Scope(), f, resp.Pagination.StartIndex, n)
+	list, err := experiments.List(ctx, a.db, c.Scope(), f, resp.Pagination.StartIndex, n)
 	if err != nil {
 		return nil, err
 	}
@@ -195,16 +195,16 @@ func (a *API) listExperiments(ctx context.Context, c *rest.Call, req *v1.GetExpe
 }
 
 func (a *API) experimentLabels(ctx context.Context, c *rest.Call, req *v1.GetExperimentLabelsRequest) (*v1.LabelsResponse, error) {
-	labels, err := a.db.ExperimentLabels(ctx, c.Scope(), req.ProjectID)
+	labels, err := experiments.LabelsUsed(ctx, a.db, c.Scope(), req.ProjectID)
 	return &v1.LabelsResponse{Labels: labels}, err
 }
 
 // remarks are remarks about an experiment for users that are not errors.
-func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error) {
+func (a *API) remarks(ctx context.Context, e experiments.Experiment) ([]string, error) {
 	if e.Unmanaged || e.BestMetric != nil || optional.Value(e.Metric) == "" {
 		return nil, nil
 	}
-	names, err := metrics.ValidationNames(ctx, a.db.DB, e.ID)
+	names, err := metrics.ValidationNames(ctx, a.db, e.ID)
 	if err != nil || len(names) == 0 && e.State != "COMPLETED" {
 		return nil, err
 	}

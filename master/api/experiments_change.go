@@ -8,33 +8,34 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 const maxBulk = 10_000 // experiments of one bulk call
 
-func (a *API) act(action store.Action) func(context.Context, *rest.Call, store.Experiment, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
+func (a *API) act(action experiments.Action) func(context.Context, *rest.Call, experiments.Experiment, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *rest.Call, e experiments.Experiment, _ *v1.None) (*v1.Empty, error) {
 		if hindered, err := a.hindered(ctx, action, []int{e.ID}); err != nil || hindered[e.ID] != nil {
 			return nil, cmp.Or(err, hindered[e.ID])
 		}
-		had, err := a.db.RequestAction(ctx, []int{e.ID}, action)
+		had, err := experiments.RequestAction(ctx, a.db, []int{e.ID}, action)
 		if err == nil && len(had) == 0 {
-			err = refusedAction(e.ExperimentHead, action)
+			err = refusedAction(e.Head, action)
 		}
 		if err != nil {
 			return nil, err
 		}
-		a.bus.Publish(store.TopicIntent)
+		a.bus.Publish(lifecycle.TopicIntent)
 		return &v1.Empty{}, nil
 	}
 }
@@ -42,20 +43,20 @@ func (a *API) act(action store.Action) func(context.Context, *rest.Call, store.E
 // hindered returns the experiments for which an action is not possible in any state: they
 // cannot be activated when the memory for searches is used up or their pool is not open to their
 // workspace, nor deleted when a version of a model has one of their checkpoints.
-func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
+func (a *API) hindered(ctx context.Context, action experiments.Action, ids []int) (map[int]error, error) {
 	switch action {
-	case store.Activate:
-		why, err := a.db.NoRoom(ctx, ids)
+	case experiments.Activate:
+		why, err := a.memory.NoRoom(ctx, a.db, ids)
 		if err != nil {
 			return nil, err
 		}
 		return a.inClosedPools(ctx, ids, why)
-	case store.Delete:
-		list, err := models.ExperimentsWithVersions(ctx, a.db.DB, ids)
+	case experiments.Delete:
+		list, err := models.ExperimentsWithVersions(ctx, a.db, ids)
 		if err != nil {
 			return nil, err
 		}
-		used, err := checkpoints.ExperimentsInUse(ctx, a.db.DB, ids)
+		used, err := checkpoints.ExperimentsInUse(ctx, a.db, ids)
 		why := make(map[int]error, len(list)+len(used))
 		for id, by := range used {
 			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: %s; end that one first", id, by)
@@ -69,24 +70,24 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 }
 
 // refusedAction returns why an action is not possible in an experiment's state.
-func refusedAction(e store.ExperimentHead, action store.Action) error {
+func refusedAction(e experiments.Head, action experiments.Action) error {
 	shown := strings.ToLower(strings.ReplaceAll(e.Shown, "_", " "))
 	switch {
 	case e.Desired == "deleted":
 		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	case e.Unmanaged:
 		return fault.New(fault.Invalid, "experiment %d is unmanaged; the master cannot %s it", e.ID, action)
-	case (action == store.Archive || action == store.Delete) && strings.HasPrefix(e.Shown, "STOPPING_"):
+	case (action == experiments.Archive || action == experiments.Delete) && strings.HasPrefix(e.Shown, "STOPPING_"):
 		return fault.New(fault.Invalid, "experiment %d is being stopped; to %s it, wait for its end", e.ID, action)
-	case action == store.Archive || action == store.Delete:
+	case action == experiments.Archive || action == experiments.Delete:
 		return fault.New(fault.Invalid, "experiment %d is %s; to %s it, kill or cancel it first", e.ID, shown, action)
 	}
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }
 
-func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, workspaces.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+func (a *API) actOnMany(action experiments.Action) func(context.Context, *rest.Call, workspaces.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	verb := auth.Change
-	if action == store.Delete {
+	if action == experiments.Delete {
 		verb = auth.Delete
 	}
 	return func(ctx context.Context, c *rest.Call, p workspaces.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
@@ -97,7 +98,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, w
 		resp := &v1.BulkResponse{}
 		var mine []int
 		for _, e := range list {
-			if auth.Can(c.Who(), verb, ofExperiment(e)) {
+			if auth.Can(c.Who(), verb, e.Object()) {
 				mine = append(mine, e.ID)
 			}
 		}
@@ -106,13 +107,13 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, w
 			return nil, err
 		}
 		mine = slices.DeleteFunc(mine, func(id int) bool { return hindered[id] != nil })
-		had, err := a.db.RequestAction(ctx, mine, action)
+		had, err := experiments.RequestAction(ctx, a.db, mine, action)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range list {
 			r := v1.BulkResult{ID: e.ID}
-			if may := c.May(verb, ofExperiment(e)); may != nil {
+			if may := c.May(verb, e.Object()); may != nil {
 				r.Error = may.Error()
 			} else if why := hindered[e.ID]; why != nil {
 				r.Error = why.Error()
@@ -122,28 +123,28 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, w
 			resp.Results = append(resp.Results, r)
 		}
 		for _, id := range missing {
-			resp.Results = append(resp.Results, v1.BulkResult{ID: id, Error: store.NoExperiment(id).Error()})
+			resp.Results = append(resp.Results, v1.BulkResult{ID: id, Error: experiments.NotFound(id).Error()})
 		}
-		a.bus.Publish(store.TopicIntent)
+		a.bus.Publish(lifecycle.TopicIntent)
 		return resp, nil
 	}
 }
 
 // chosen finds the experiments of a bulk call, and returns the ids that it did not find.
-func (a *API) chosen(ctx context.Context, c *rest.Call, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
-	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
+func (a *API) chosen(ctx context.Context, c *rest.Call, in auth.Scope, project int, req *v1.BulkRequest) (list []experiments.Head, missing []int, err error) {
+	f := experiments.Filter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
 		x := req.Filters
-		if err := store.CheckPatterns(x.Name, x.Description); err != nil {
+		if err := experiments.CheckPatterns(x.Name, x.Description); err != nil {
 			return nil, nil, err
 		}
-		f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
+		f = experiments.Filter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
 			Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
 		if f.States, err = experimentStates(x.States); err != nil {
 			return nil, nil, err
 		}
-		list, err = rest.InTurn(ctx, c, func(ctx context.Context) ([]store.ExperimentHead, error) {
-			return a.db.ExperimentHeads(ctx, in, f, maxBulk)
+		list, err = rest.InTurn(ctx, c, func(ctx context.Context) ([]experiments.Head, error) {
+			return experiments.ListHeads(ctx, a.db, in, f, maxBulk)
 		})
 		return list, nil, err
 	}
@@ -153,7 +154,7 @@ func (a *API) chosen(ctx context.Context, c *rest.Call, in auth.Scope, project i
 	if n := len(req.ExperimentIDs); n > maxBulk {
 		return nil, nil, fault.New(fault.Invalid, "experimentIds: %d experiments are over the limit of %d", n, maxBulk)
 	}
-	if list, err = a.db.ExperimentHeads(ctx, in, f, maxBulk); err != nil {
+	if list, err = experiments.ListHeads(ctx, a.db, in, f, maxBulk); err != nil {
 		return nil, nil, err
 	}
 	answered := make(map[int]bool, len(list))
@@ -168,7 +169,7 @@ func (a *API) chosen(ctx context.Context, c *rest.Call, in auth.Scope, project i
 	return list, missing, nil
 }
 
-func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
+func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e experiments.Experiment, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
 	ch, err := experimentPatch(e, req)
 	if err != nil {
 		return nil, err
@@ -179,11 +180,11 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 	if err := a.admitChange(ctx, c, e.OwnerID, optional.Length(req.Name, req.Description, req.Notes)); err != nil {
 		return nil, err
 	}
-	if err := a.db.PatchExperiment(ctx, e.ID, ch); err != nil {
+	if err := experiments.Change(ctx, a.db, e.ID, ch); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
-	if e, err = a.db.Experiment(ctx, e.ID); err != nil {
+	a.bus.Publish(lifecycle.TopicIntent)
+	if e, err = experiments.Get(ctx, a.db, e.ID); err != nil {
 		return nil, err
 	}
 	w, err := a.fullExperiment(ctx, e, c.Who())
@@ -191,8 +192,8 @@ func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experim
 }
 
 // experimentPatch checks a change. Fields that are null stay unchanged.
-func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
-	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
+func experimentPatch(e experiments.Experiment, req *v1.PatchExperiment) (experiments.Patch, error) {
+	ch := experiments.Patch{Name: req.Name, Description: req.Description, Notes: req.Notes}
 	if req.Name != nil {
 		if err := names.Check("name", *req.Name, names.MaxText); err != nil {
 			return ch, err
@@ -247,8 +248,8 @@ func sortedLabels(labels []string) []string {
 	return slices.Compact(out)
 }
 
-func (a *API) changeLabel(add bool) func(context.Context, *rest.Call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
-	return func(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
+func (a *API) changeLabel(add bool) func(context.Context, *rest.Call, experiments.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
+	return func(ctx context.Context, c *rest.Call, e experiments.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		label := c.Param("*")
 		if err := names.Check("label", label, names.MaxText); err != nil {
 			return nil, err
@@ -257,7 +258,7 @@ func (a *API) changeLabel(add bool) func(context.Context, *rest.Call, store.Expe
 		if add {
 			check = names.CheckLabels
 		}
-		labels, err := a.db.ChangeLabel(ctx, e.ID, label, add, check)
+		labels, err := experiments.ChangeLabel(ctx, a.db, e.ID, label, add, check)
 		return &v1.PutExperimentLabelResponse{Labels: labels}, err
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/contexts"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -30,8 +30,8 @@ func emptyTgz() []byte {
 	return b.Bytes()
 }
 
-func (a *API) modelDef(ctx context.Context, c *rest.Call, e store.Experiment) error {
-	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
+func (a *API) modelDef(ctx context.Context, c *rest.Call, e experiments.Experiment) error {
+	code, err := contexts.Get(ctx, a.db, e.ContextHash)
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (a *API) modelDef(ctx context.Context, c *rest.Call, e store.Experiment) er
 }
 
 // downloadModelDef sends the archive of an experiment's code.
-func (a *API) downloadModelDef(ctx context.Context, c *rest.Call, e store.Experiment) error {
-	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
+func (a *API) downloadModelDef(ctx context.Context, c *rest.Call, e experiments.Experiment) error {
+	code, err := contexts.Get(ctx, a.db, e.ContextHash)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *API) eachContextFile(ctx context.Context, code *contexts.Context, fn fu
 	if code == nil {
 		return nil
 	}
-	zip, err := gzip.NewReader(contexts.Read(ctx, a.db.DB, code))
+	zip, err := gzip.NewReader(contexts.Read(ctx, a.db, code))
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func contentType(name string, head []byte) string {
 
 // fileOfCode finds one file of the experiment's code. The file is read while it is sent. The
 // reader ends when the server does, and a slow client holds no memory.
-func (a *API) fileOfCode(ctx context.Context, c *rest.Call, e store.Experiment, name string) (io.ReadCloser, int64, error) {
-	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
+func (a *API) fileOfCode(ctx context.Context, c *rest.Call, e experiments.Experiment, name string) (io.ReadCloser, int64, error) {
+	code, err := contexts.Get(ctx, a.db, e.ContextHash)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,7 +115,7 @@ func (a *API) fileOfCode(ctx context.Context, c *rest.Call, e store.Experiment, 
 	return c.Paced(turn.End, content), size, nil
 }
 
-func (a *API) downloadFile(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.GetFileRequest) error {
+func (a *API) downloadFile(ctx context.Context, c *rest.Call, e experiments.Experiment, req *v1.GetFileRequest) error {
 	content, size, err := a.fileOfCode(ctx, c, e, req.Path)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (a *API) downloadFile(ctx context.Context, c *rest.Call, e store.Experiment
 	return nil
 }
 
-func (a *API) modelFile(ctx context.Context, c *rest.Call, e store.Experiment) error {
+func (a *API) modelFile(ctx context.Context, c *rest.Call, e experiments.Experiment) error {
 	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
 		return err

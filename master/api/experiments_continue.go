@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -17,14 +18,14 @@ import (
 const continueTimeout = 5 * time.Second
 
 func (a *API) continueExperiment(ctx context.Context, c *rest.Call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
-	e, err := a.db.Experiment(ctx, req.ID)
+	e, err := experiments.Get(ctx, a.db, req.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.May(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
+	if err := c.May(auth.Change, e.Object()); err != nil {
 		return nil, err
 	}
-	byOwner := auth.Owns(c.Who(), ofExperiment(e.ExperimentHead))
+	byOwner := auth.Owns(c.Who(), e.Object())
 	if optional.Value(req.OverrideConfig) != "" && !byOwner {
 		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
 	}
@@ -32,14 +33,14 @@ func (a *API) continueExperiment(ctx context.Context, c *rest.Call, req *v1.Cont
 	if err != nil {
 		return nil, err
 	}
-	states, done := a.bus.Subscribe(store.TopicState)
+	states, done := a.bus.Subscribe(lifecycle.TopicState)
 	defer done()
-	a.bus.Publish(store.TopicIntent)
-	_, err = rest.Await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return a.db.HasContinued(ctx, e.ID, made.N) })
+	a.bus.Publish(lifecycle.TopicIntent)
+	_, err = rest.Await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return experiments.HasContinued(ctx, a.db, e.ID, made.N) })
 	if err != nil {
 		return nil, err
 	}
-	if e, err = a.db.Experiment(ctx, e.ID); err != nil {
+	if e, err = experiments.Get(ctx, a.db, e.ID); err != nil {
 		return nil, err
 	}
 	resp := &v1.ContinueExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}

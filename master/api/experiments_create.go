@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -24,8 +25,8 @@ func (a *API) createExperiment(ctx context.Context, c *rest.Call, req *v1.Create
 		resp.Config, resp.Experiment = shown, previewExperiment(made, c.Who(), shown)
 		return resp, err
 	}
-	a.bus.Publish(store.TopicIntent)
-	e, err := a.db.Experiment(ctx, made.ID)
+	a.bus.Publish(lifecycle.TopicIntent)
+	e, err := experiments.Get(ctx, a.db, made.ID)
 	if err != nil {
 		return nil, err
 	}

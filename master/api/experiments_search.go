@@ -6,51 +6,32 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/find/query"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerSearch() {
 	rest.Serve(a.router, v1.SearchExperiments, a.searchExperiments)
-	rest.ServeOn(a.router, v1.ListProjectColumns, workspaces.OnProjectOrAll(a.db.DB), a.projectColumns)
-	rest.ServeOn(a.router, v1.ListMetadataValues, workspaces.OnProjectOrAll(a.db.DB), a.metadataValues)
-	rest.ServeOn(a.router, v1.ListMetricRanges, workspaces.OnProjectOrAll(a.db.DB), a.metricRanges)
-}
-
-// asked parses the filter, the query and the order of a request.
-func asked(table find.Table, project *int, filter, query, sort *string, now time.Time) (store.Search, error) {
-	q := store.Search{ProjectID: optional.Value(project)}
-	f := find.Filter{}
-	var err error
-	if given := optional.Value(filter); given != "" {
-		if f, err = table.ParseJSON([]byte(given)); err != nil {
-			return q, fault.New(fault.Invalid, "filter: %w", err)
-		}
-	}
-	line, err := table.Parse(optional.Value(query), now)
-	if err != nil {
-		return q, fault.New(fault.Invalid, "query: %w", err)
-	}
-	q.Filter = f.And(line)
-	if q.Sort, err = table.ParseSort(optional.Value(sort)); err != nil {
-		return q, fault.New(fault.Invalid, "sort: %w", err)
-	}
-	return q, nil
+	rest.ServeOn(a.router, v1.ListProjectColumns, workspaces.OnProjectOrAll(a.db), a.projectColumns)
+	rest.ServeOn(a.router, v1.ListMetadataValues, workspaces.OnProjectOrAll(a.db), a.metadataValues)
+	rest.ServeOn(a.router, v1.ListMetricRanges, workspaces.OnProjectOrAll(a.db), a.metricRanges)
 }
 
 func (a *API) searchExperiments(ctx context.Context, c *rest.Call, req *v1.SearchExperimentsRequest) (*v1.SearchExperimentsResponse, error) {
-	q, err := asked(find.Experiments, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
+	q, err := query.Parse(find.Experiments, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := searchPage(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountSearched, a.db.SearchExperiments)
+	list, page, err := searchPage(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db, experiments.CountSearched, experiments.Search)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +55,16 @@ func (a *API) searchExperiments(ctx context.Context, c *rest.Call, req *v1.Searc
 
 // searchPage returns a part of a list. A negative offset or limit counts from the end, so the
 // list is counted first.
-func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w v1.Window,
-	count func(context.Context, auth.Scope, store.Search) (int, error),
-	find func(ctx context.Context, in auth.Scope, q store.Search, offset, limit int) ([]T, int, error),
+func searchPage[T any](ctx context.Context, in auth.Scope, q query.Search, w v1.Window, db *database.DB,
+	count func(context.Context, *database.DB, auth.Scope, query.Search) (int, error),
+	find func(ctx context.Context, db *database.DB, in auth.Scope, q query.Search, offset, limit int) ([]T, int, error),
 ) ([]T, v1.Pagination, error) {
 	offset, limit := w.Offset, w.Limit
 	if limit == 0 {
 		limit = experimentPage
 	}
 	if offset < 0 || limit < 0 {
-		total, err := count(ctx, in, q)
+		total, err := count(ctx, db, in, q)
 		if err != nil {
 			return nil, v1.Pagination{}, err
 		}
@@ -92,21 +73,21 @@ func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w v1.
 			return nil, page, nil
 		}
 	}
-	list, total, err := find(ctx, in, q, offset, limit)
+	list, total, err := find(ctx, db, in, q, offset, limit)
 	page := experimentWindow(w, total)
 	page.EndIndex = min(page.EndIndex, page.StartIndex+len(list)) // texts may fill a page
 	return list, page, err
 }
 
 // bestTrials reads the best trials of experiments, by their ids.
-func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]*v1.Trial, error) {
+func (a *API) bestTrials(ctx context.Context, list []experiments.Experiment) (map[int]*v1.Trial, error) {
 	var ids []int
 	for _, e := range list {
 		if e.BestTrialID != nil {
 			ids = append(ids, *e.BestTrialID)
 		}
 	}
-	trials, err := a.db.TrialsByID(ctx, ids)
+	trials, err := experiments.TrialsByID(ctx, a.db, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +111,7 @@ func (a *API) projectColumns(ctx context.Context, c *rest.Call, p workspaces.Pro
 		return nil, fault.New(fault.Invalid, "tableType: expected TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN, found %q", fault.Clip(req.TableType))
 	}
 	resp := &v1.GetProjectColumnsResponse{Columns: fieldColumns(find.Experiments, find.Experiment)}
-	hparams, err := a.db.HParamsUsed(ctx, c.Scope(), p.ID)
+	hparams, err := experiments.HParamsUsed(ctx, a.db, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +122,7 @@ func (a *API) projectColumns(ctx context.Context, c *rest.Call, p workspaces.Pro
 		}
 		resp.Columns = append(resp.Columns, v1.ProjectColumn{Column: "hp." + h.Name, Location: string(find.Hyperparameters), Type: string(kind)})
 	}
-	metrics, err := a.db.MetricsUsed(ctx, c.Scope(), p.ID)
+	metrics, err := experiments.MetricsUsed(ctx, a.db, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +167,7 @@ func metricColumns(m metrics.Named) []v1.ProjectColumn {
 }
 
 func (a *API) metricRanges(ctx context.Context, c *rest.Call, p workspaces.Project, _ *v1.None) (*v1.GetProjectNumericMetricsRangeResponse, error) {
-	list, err := a.db.MetricRanges(ctx, c.Scope(), p.ID)
+	list, err := experiments.MetricRanges(ctx, a.db, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/contexts"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -26,8 +26,8 @@ const (
 	treeNodeBytes = 160
 )
 
-func (a *API) fileTree(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.FileTreeResponse, error) {
-	code, err := contexts.Get(ctx, a.db.DB, e.ContextHash)
+func (a *API) fileTree(ctx context.Context, c *rest.Call, e experiments.Experiment, _ *v1.None) (*v1.FileTreeResponse, error) {
+	code, err := contexts.Get(ctx, a.db, e.ContextHash)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestATreeOfDeepFiles(t *testing.T) {
 	old := func(files int) {
 		t.Helper()
 		hash := []byte(fmt.Sprintf("%032d", files))
-		err := contexts.Save(t.Context(), r.db.DB, 1, hash, func(to io.Writer) error {
+		err := contexts.Save(t.Context(), r.db, 1, hash, func(to io.Writer) error {
 			zip := gzip.NewWriter(to)
 			w := tar.NewWriter(zip)
 			for i := range files {

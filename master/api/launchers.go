@@ -5,9 +5,9 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
@@ -15,7 +15,7 @@ import (
 
 // registerTasks gives the room of tasks what it uses of experiments, callers and config policies, and package launch.
 func (a *API) registerTasks() {
-	tasks.Routes(a.router, tasks.Deps{DB: a.db.DB, Nodes: a.nodes, Code: a.code, Trail: a.trail, Proxy: a.cfg.Proxy, Pages: a.cfg.Pages, Identify: a.auth.ByToken,
+	tasks.Routes(a.router, tasks.Deps{DB: a.db, Nodes: a.nodes, Code: a.code, Trail: a.trail, Proxy: a.cfg.Proxy, Pages: a.cfg.Pages, Identify: a.auth.ByToken,
 		Start: func(ctx context.Context, c *rest.Call, of tasks.Kind, req tasks.Request) (*tasks.Launched, error) {
 			return a.tasks.Start(ctx, a.submitter(c), of, req)
 		},
@@ -35,12 +35,13 @@ func (a *API) registerTasks() {
 			}
 			return a.allowed(ctx, workspace, workspaces.WorkloadTasks, launch.Change{Priority: &priority})
 		},
-		Changed: func() { a.bus.Publish(store.TopicIntent) }})
+		Changed: func() { a.bus.Publish(lifecycle.TopicIntent) }})
 }
 
 // launchers create experiments and tasks from requests.
 func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
-	code := launch.NewPacker(launch.Rows{DB: a.db}, func(ctx context.Context, share string) (func(), error) {
+	rows := launch.Rows{DB: a.db, Memory: a.memory, Users: a.users}
+	code := launch.NewPacker(rows, func(ctx context.Context, share string) (func(), error) {
 		turn, err := a.limits.packs.Take(ctx, share, 1)
 		if err != nil {
 			return nil, err
@@ -53,5 +54,5 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 			n, err := a.nodes.PoolSlots(ctx, pool)
 			return launch.PoolSlots{Nodes: n.Nodes, PerNode: n.PerNode, Total: n.Slots}, err
 		}}
-	return launch.NewExperiments(c, launch.Rows{DB: a.db}, code), launch.NewTasks(c, launch.Rows{DB: a.db}, code)
+	return launch.NewExperiments(c, rows, code), launch.NewTasks(c, rows, code)
 }

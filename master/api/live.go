@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/live"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -55,7 +56,7 @@ type staleLists struct {
 // livePosition is the position of a stream among the reports, and among the changes.
 type livePosition struct {
 	reports metrics.Position
-	state   store.StatePosition
+	state   live.StatePosition
 }
 
 func (p livePosition) String() string {
@@ -70,7 +71,7 @@ func parseLivePosition(s string) (*livePosition, error) {
 	if !ok || !ok2 || err != nil || err2 != nil {
 		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not an event id of this stream", fault.Clip(s))
 	}
-	return &livePosition{*reports, store.StatePosition{Epoch: epoch, Seq: n}}, nil
+	return &livePosition{*reports, live.StatePosition{Epoch: epoch, Seq: n}}, nil
 }
 
 // liveStream is the stream of one client.
@@ -82,7 +83,7 @@ type liveStream struct {
 	scope   auth.Scope // of the client
 	trials  []int
 	reports <-chan []metrics.Row // nil: no trial is watched
-	moves   <-chan store.StateChange
+	moves   <-chan live.StateChange
 }
 
 // live sends all changes for a page over one connection: "metrics" for each report of its
@@ -114,7 +115,7 @@ func (a *API) live(ctx context.Context, c *rest.Call, req *v1.FollowLiveRequest)
 			return err
 		}
 	}
-	var before *store.StatePosition
+	var before *live.StatePosition
 	if after != nil {
 		before = &after.state
 	}
@@ -139,7 +140,7 @@ func (a *API) liveTrials(ctx context.Context, c *rest.Call, ids []int) ([]int, e
 	}
 	ids = rest.Distinct(ids)
 	for _, id := range ids {
-		if _, err := a.visibleTrial(ctx, c, id); err != nil {
+		if _, err := experiments.VisibleTrial(ctx, a.db, c, id); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +149,7 @@ func (a *API) liveTrials(ctx context.Context, c *rest.Call, ids []int) ([]int, e
 
 // catchUp sends what a returning client has missed, and tells every client when it is up to
 // date.
-func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []store.StateChange, missed bool) error {
+func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []live.StateChange, missed bool) error {
 	if err := s.out.Retry(1000); err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 // sendMissed sends the reports up to a position. Its pages are in memory until the client has read them, so
 // it has a share as other streams of metrics have.
 func (s *liveStream) sendMissed(ctx context.Context, upTo metrics.Position) error {
-	return s.a.inSeries(ctx, s.owner, func() error { return metrics.EachBetween(ctx, s.a.db.DB, s.trials, s.at.reports, upTo, s.sendReports) })
+	return s.a.inSeries(ctx, s.owner, func() error { return metrics.EachBetween(ctx, s.a.db, s.trials, s.at.reports, upTo, s.sendReports) })
 }
 
 // run sends events, and a heartbeat if there are none. It ends when the client disconnects or
@@ -231,11 +232,11 @@ func (s *liveStream) sendReports(list []metrics.Row) error {
 //
 // A client receives the changed experiments of its own workspaces; that some task, the queue or
 // a node has changed is sent to everybody, without its name.
-func (s *liveStream) sendStates(c store.StateChange) error {
+func (s *liveStream) sendStates(c live.StateChange) error {
 	list := s.visible(c.Experiments)
 	look := staleLists{What: []string{}, Gone: []int{}}
 	for _, e := range s.visible(c.Gone) {
-		if !slices.ContainsFunc(list, func(there store.ListedExperiment) bool { return there.ID == e.ID }) {
+		if !slices.ContainsFunc(list, func(there live.ListedExperiment) bool { return there.ID == e.ID }) {
 			look.Gone = append(look.Gone, e.ID)
 		}
 	}
@@ -262,11 +263,11 @@ func (s *liveStream) sendStates(c store.StateChange) error {
 }
 
 // visible are the experiments that the client may see.
-func (s *liveStream) visible(list []store.ListedExperiment) []store.ListedExperiment {
+func (s *liveStream) visible(list []live.ListedExperiment) []live.ListedExperiment {
 	if s.scope.All {
 		return list
 	}
-	var mine []store.ListedExperiment
+	var mine []live.ListedExperiment
 	for _, e := range list {
 		if s.scope.Has(auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) {
 			mine = append(mine, e)
@@ -275,7 +276,7 @@ func (s *liveStream) visible(list []store.ListedExperiment) []store.ListedExperi
 	return mine
 }
 
-func moved(e store.ListedExperiment) movedExperiment {
+func moved(e live.ListedExperiment) movedExperiment {
 	return movedExperiment{ID: e.ID, State: v1.ExperimentState("STATE_" + e.Shown), Name: e.Name, Archived: e.Archived, Progress: e.Progress,
 		NumTrials: e.Trials, CheckpointCount: e.Checkpoints, BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric,
 		EndTime: e.EndedAt, Duration: e.Seconds, Error: e.Error}

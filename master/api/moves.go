@@ -4,21 +4,21 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerMoves() {
-	rest.ServeOn(a.router, v1.MoveExperiment, a.onExperiment(), a.moveExperiment)
-	rest.ServeOn(a.router, v1.MoveExperiments, workspaces.OnProject(a.db.DB), a.moveExperiments)
-	rest.ServeOn(a.router, v1.MoveProject, workspaces.OnProject(a.db.DB), a.moveProject)
+	rest.ServeOn(a.router, v1.MoveExperiment, experiments.On(a.db), a.moveExperiment)
+	rest.ServeOn(a.router, v1.MoveExperiments, workspaces.OnProject(a.db), a.moveExperiments)
+	rest.ServeOn(a.router, v1.MoveProject, workspaces.OnProject(a.db), a.moveProject)
 }
 
-func (a *API) moveExperiment(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
+func (a *API) moveExperiment(ctx context.Context, c *rest.Call, e experiments.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
 	p, err := a.destination(ctx, c, req.DestinationProjectID)
 	if err != nil {
 		return nil, err
@@ -29,12 +29,12 @@ func (a *API) moveExperiment(ctx context.Context, c *rest.Call, e store.Experime
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
 	}
-	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p, launch.MayMove)
+	return &v1.Empty{}, experiments.Move(ctx, a.db, e.ID, p, launch.MayMove)
 }
 
 // destination is a project to which the caller can move experiments.
 func (a *API) destination(ctx context.Context, c *rest.Call, id int) (workspaces.Project, error) {
-	p, err := workspaces.ProjectByID(ctx, a.db.DB, id)
+	p, err := workspaces.ProjectByID(ctx, a.db, id)
 	switch {
 	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), p.Object()):
 		return workspaces.Project{}, fault.New(fault.NotFound, "destinationProjectId: project %d not found", id)
@@ -61,12 +61,12 @@ func (a *API) moveExperiments(ctx context.Context, c *rest.Call, from workspaces
 	}
 	resp := &v1.BulkResponse{}
 	for _, e := range list {
-		err := c.May(auth.Change, ofExperiment(e))
+		err := c.May(auth.Change, e.Object())
 		if err == nil && e.Archived {
 			err = fault.New(fault.Conflict, "Experiment is archived.")
 		}
 		if err == nil {
-			err = a.db.MoveExperiment(ctx, e.ID, to, launch.MayMove)
+			err = experiments.Move(ctx, a.db, e.ID, to, launch.MayMove)
 		}
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
@@ -78,13 +78,13 @@ func (a *API) moveExperiments(ctx context.Context, c *rest.Call, from workspaces
 		resp.Results = append(resp.Results, r)
 	}
 	for _, id := range missing {
-		resp.Results = append(resp.Results, v1.BulkResult{ID: id, Error: store.NoExperiment(id).Error()})
+		resp.Results = append(resp.Results, v1.BulkResult{ID: id, Error: experiments.NotFound(id).Error()})
 	}
 	return resp, nil
 }
 
 func (a *API) moveProject(ctx context.Context, c *rest.Call, p workspaces.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
-	w, err := workspaces.Get(ctx, a.db.DB, req.DestinationWorkspaceID)
+	w, err := workspaces.Get(ctx, a.db, req.DestinationWorkspaceID)
 	switch {
 	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), w.Object()):
 		return nil, fault.New(fault.NotFound, "destinationWorkspaceId: workspace %d not found", req.DestinationWorkspaceID)
@@ -100,5 +100,5 @@ func (a *API) moveProject(ctx context.Context, c *rest.Call, p workspaces.Projec
 	if err := p.Unarchived(); err != nil {
 		return nil, err
 	}
-	return &v1.Empty{}, a.db.MoveProject(ctx, p, w.ID, launch.MayMove)
+	return &v1.Empty{}, experiments.MoveProject(ctx, a.db, p, w.ID, launch.MayMove)
 }

@@ -7,17 +7,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerProgress() {
-	rest.RawOn(a.router, v1.ReportProgress, a.onReportingTrial(), a.progress)
-	rest.ServeOn(a.router, v1.ReportEarlyExit, a.onReportingTrial(), a.earlyExit)
-	rest.ServeOn(a.router, v1.ReportRunnerState, a.onReportingTrial(), a.runnerState)
+	rest.RawOn(a.router, v1.ReportProgress, experiments.OnReportingTrial(a.db), a.progress)
+	rest.ServeOn(a.router, v1.ReportEarlyExit, experiments.OnReportingTrial(a.db), a.earlyExit)
+	rest.ServeOn(a.router, v1.ReportRunnerState, experiments.OnReportingTrial(a.db), a.runnerState)
 	a.registerSearcher()
 }
 
@@ -47,7 +48,7 @@ func (a *API) progress(ctx context.Context, c *rest.Call, r metrics.Trial) error
 	if err := a.heard(ctx, c, r.Task); err != nil {
 		return err
 	}
-	if err := a.db.SetTrialProgress(ctx, r.ID, min(max(fraction, 0), 1)); err != nil {
+	if err := experiments.SetTrialProgress(ctx, a.db, r.ID, min(max(fraction, 0), 1)); err != nil {
 		return err
 	}
 	return c.Send(&v1.None{})
@@ -56,7 +57,7 @@ func (a *API) progress(ctx context.Context, c *rest.Call, r metrics.Trial) error
 // fractionOf converts units to a fraction of the searcher's length. Without a length the number
 // is already a fraction.
 func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64, error) {
-	s, err := a.db.TrialSearcher(ctx, trial)
+	s, err := experiments.SearcherOf(ctx, a.db, trial)
 	if err != nil {
 		return 0, err
 	}
@@ -75,10 +76,10 @@ func (a *API) earlyExit(ctx context.Context, c *rest.Call, r metrics.Trial, req 
 		return nil, fault.New(fault.Invalid,
 			"reason: %q is not one of EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP, EXITED_REASON_USER_REQUESTED_STOP", req.Reason)
 	}
-	if err := a.db.ReportEarlyExit(ctx, r.ID, reason); err != nil {
+	if err := experiments.ReportEarlyExit(ctx, a.db, r.ID, reason); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicEvents)
+	a.bus.Publish(lifecycle.TopicEvents)
 	return &v1.None{}, nil
 }
 
@@ -89,5 +90,5 @@ func (a *API) runnerState(ctx context.Context, c *rest.Call, r metrics.Trial, re
 	if len(req.State) > maxRunnerState {
 		return nil, fault.New(fault.Invalid, "state: %d bytes are over the limit of %d", len(req.State), maxRunnerState)
 	}
-	return &v1.None{}, a.db.SetRunnerState(ctx, r.ID, req.State)
+	return &v1.None{}, experiments.SetRunnerState(ctx, a.db, r.ID, req.State)
 }

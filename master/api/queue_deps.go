@@ -5,17 +5,18 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
 // registerQueue gives the room of the queue what it uses of experiments, of tasks, and of config policies.
 func (a *API) registerQueue() {
-	queue.Routes(a.router, queue.Deps{DB: a.db.DB, Pools: a.cfg.Pools, Places: a.limits.places, Changed: func() { a.bus.Publish(store.TopicIntent) },
+	queue.Routes(a.router, queue.Deps{DB: a.db, Pools: a.cfg.Pools, Places: a.limits.places, Changed: func() { a.bus.Publish(lifecycle.TopicIntent) },
 		Policies: func(ctx context.Context, workspace int, workload string) (func(queue.Change) error, error) {
 			guard, err := a.guardOf(ctx, workspace, workload)
 			return func(ch queue.Change) error {
@@ -24,13 +25,13 @@ func (a *API) registerQueue() {
 		},
 		ChangeExperiment: a.changeExperimentJob, TaskFits: a.taskFitsPool,
 		PrioritizeExperiment: func(ctx context.Context, tx *database.DB, id, priority int) error {
-			return store.PatchExperiment(ctx, tx, id, store.ExperimentPatch{Priority: &priority})
+			return experiments.Change(ctx, tx, id, experiments.Patch{Priority: &priority})
 		}})
 }
 
 // changeExperimentJob changes the experiment of a job.
 func (a *API) changeExperimentJob(ctx context.Context, id int, ch queue.Change) error {
-	e, err := a.db.Experiment(ctx, id)
+	e, err := experiments.Get(ctx, a.db, id)
 	if err != nil {
 		return err
 	}
@@ -42,11 +43,11 @@ func (a *API) changeExperimentJob(ctx context.Context, id int, ch queue.Change) 
 			return err
 		}
 	}
-	return a.db.PatchExperiment(ctx, id, store.ExperimentPatch{Priority: ch.Priority, Weight: ch.Weight, Pool: ch.Pool})
+	return experiments.Change(ctx, a.db, id, experiments.Patch{Priority: ch.Priority, Weight: ch.Weight, Pool: ch.Pool})
 }
 
 // experimentFitsPool returns why an experiment cannot continue in another pool.
-func (a *API) experimentFitsPool(ctx context.Context, e store.Experiment, name string) error {
+func (a *API) experimentFitsPool(ctx context.Context, e experiments.Experiment, name string) error {
 	pool, err := a.cfg.Pools.Find(name)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	k, err := tasks.Get(ctx, a.db.DB, id)
+	k, err := tasks.Get(ctx, a.db, id)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 
 // shownBy returns the experiments that a TensorBoard shows.
 func (a *API) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
-	rows, err := tasks.ShownBy(ctx, a.db.DB, id)
+	rows, err := tasks.ShownBy(ctx, a.db, id)
 	if err != nil {
 		return nil, err
 	}

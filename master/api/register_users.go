@@ -9,7 +9,7 @@ import (
 func (a *API) registerUserRoutes() {
 	a.registerAccounts()
 	a.registerMaster()
-	audit.Routes(a.router, a.db.DB)
+	audit.Routes(a.router, a.db)
 	a.registerWorkspaces()
 	a.registerExperiments()
 	a.registerSearch()

@@ -6,11 +6,12 @@ import (
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
@@ -18,21 +19,21 @@ import (
 
 // models gives the room of models what it uses of workspaces, checkpoints and their owners, which are here.
 func (a *API) models() models.Deps {
-	return models.Deps{DB: a.db.DB, DefaultWorkspace: workspaces.Default, LockWorkspace: workspaces.Lock, Admit: a.db.AdmitStored, AdmitChange: a.admitChange, Note: audit.Note, Workspace: a.workspaceNamed,
+	return models.Deps{DB: a.db, DefaultWorkspace: workspaces.Default, LockWorkspace: workspaces.Lock, Admit: a.users.Admit, AdmitChange: a.admitChange, Note: audit.Note, Workspace: a.workspaceNamed,
 		CheckpointOf: func(ctx context.Context, name string) (string, auth.Object, error) {
-			k, err := checkpoints.Named(ctx, a.db.DB, name)
+			k, err := checkpoints.Named(ctx, a.db, name)
 			return k.UUID, k.Object(), err
 		},
 		CheckpointOwner: func(ctx context.Context, uuid string) (auth.Object, error) {
-			owners, err := checkpoints.Owners(ctx, a.db.DB, []string{uuid})
+			owners, err := checkpoints.Owners(ctx, a.db, []string{uuid})
 			return owners[uuid].Object(), err
 		},
 		Checkpoint: func(ctx context.Context, who auth.Who, uuid string) (v1.Checkpoint, error) {
-			k, err := checkpoints.Get(ctx, a.db.DB, uuid)
+			k, err := checkpoints.Get(ctx, a.db, uuid)
 			return a.checkpoints.Shown(k, who), err
 		},
 		Checkpoints: func(ctx context.Context, who auth.Who, ids []string) (map[string]v1.Checkpoint, error) {
-			list, err := checkpoints.WholeByIDs(ctx, a.db.DB, ids)
+			list, err := checkpoints.WholeByIDs(ctx, a.db, ids)
 			shown := make(map[string]v1.Checkpoint, len(list))
 			for _, k := range list {
 				shown[k.UUID] = a.checkpoints.Shown(k, who)
@@ -45,37 +46,37 @@ func (a *API) models() models.Deps {
 func (a *API) registerCheckpoints() { checkpoints.Routes(a.router, a.checkpoints) }
 
 func (a *API) checkpointDeps() checkpoints.Deps {
-	return checkpoints.Deps{DB: a.db.DB, Log: a.log, Config: a.shown.config, Outside: a.unmanagedCheckpoint, Downloads: checkpoints.NewDownloads(),
+	return checkpoints.Deps{DB: a.db, Log: a.log, Config: a.shown.config, Outside: a.unmanagedCheckpoint, Downloads: checkpoints.NewDownloads(),
 		Experiment: func(ctx context.Context, id int) (checkpoints.Experiment, error) {
-			e, err := a.db.Experiment(ctx, id)
-			return checkpoints.Experiment{ID: e.ID, Is: ofExperiment(e.ExperimentHead), Config: e.Config, Metric: optional.Value(e.Metric), SmallerIsBetter: e.SmallerIsBetter}, err
+			e, err := experiments.Get(ctx, a.db, id)
+			return checkpoints.Experiment{ID: e.ID, Is: e.Object(), Config: e.Config, Metric: optional.Value(e.Metric), SmallerIsBetter: e.SmallerIsBetter}, err
 		},
 		Head: func(ctx context.Context, id int) (checkpoints.Experiment, error) {
-			e, err := a.db.ExperimentHead(ctx, id)
-			return checkpoints.Experiment{ID: e.ID, Is: ofExperiment(e)}, err
+			e, err := experiments.GetHead(ctx, a.db, id)
+			return checkpoints.Experiment{ID: e.ID, Is: e.Object()}, err
 		},
 		Trial: func(ctx context.Context, id int) (checkpoints.Trial, error) {
-			t, err := a.db.Trial(ctx, id)
-			return checkpoints.Trial{ID: t.ID, ExperimentID: t.ExperimentID, Is: ofTrial(t)}, err
+			t, err := experiments.GetTrial(ctx, a.db, id)
+			return checkpoints.Trial{ID: t.ID, ExperimentID: t.ExperimentID, Is: t.Object()}, err
 		},
 		OwnTask: tasks.OnOwn("task", func(c *rest.Call, id string) error {
 			return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.Who().AllocationID, fault.Clip(id))
 		}),
-		Changed: func() { a.bus.Publish(store.TopicIntent) },
-		States:  func() (<-chan struct{}, func()) { return a.bus.Subscribe(store.TopicState) },
+		Changed: func() { a.bus.Publish(lifecycle.TopicIntent) },
+		States:  func() (<-chan struct{}, func()) { return a.bus.Subscribe(lifecycle.TopicState) },
 		Pools:   a.cfg.Pools, Storages: a.cfg.Site.Capabilities.Storage, Roots: a.cfg.CheckpointRoots, Bucket: a.cfg.Bucket}
 }
 
 // workspaceNamed finds the workspace that a request names by its number or, without one, by its name; 0: it names none.
 func (a *API) workspaceNamed(ctx context.Context, c *rest.Call, id int, name string) (int, error) {
 	if id != 0 {
-		w, err := workspaces.Get(ctx, a.db.DB, id)
+		w, err := workspaces.Get(ctx, a.db, id)
 		return w.ID, err
 	}
 	if name == "" {
 		return 0, nil
 	}
-	list, err := workspaces.List(ctx, a.db.DB, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), workspaces.Filter{Exact: name}, 0, 1)
+	list, err := workspaces.List(ctx, a.db, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), workspaces.Filter{Exact: name}, 0, 1)
 	if err == nil && len(list) == 0 {
 		err = fault.New(fault.NotFound, "workspaceName: workspace %q not found", fault.Clip(name))
 	}

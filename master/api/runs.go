@@ -3,20 +3,19 @@ package api
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerRuns() {
 	rest.Serve(a.router, v1.StartRun, a.startRun)
-	rest.ServeOn(a.router, v1.GetRunMetadata, a.onRun(), a.runMetadata)
-	rest.ServeOn(a.router, v1.SetRunMetadata, a.onReportingRun(), a.setRunMetadata)
+	rest.ServeOn(a.router, v1.GetRunMetadata, experiments.OnRun(a.db), a.runMetadata)
+	rest.ServeOn(a.router, v1.SetRunMetadata, experiments.OnReportingRun(a.db), a.setRunMetadata)
 	rest.Serve(a.router, v1.SearchRuns, a.searchRuns)
 	a.registerRunChanges()
 }
@@ -24,10 +23,7 @@ func (a *API) registerRuns() {
 // startRun gives the storage that a run uses a number, which its checkpoints then
 // carry: a later change of the configuration does not move them.
 func (a *API) startRun(ctx context.Context, c *rest.Call, req *v1.RunPrepareForReportingRequest) (*v1.RunPrepareForReportingResponse, error) {
-	run, err := a.reporter(ctx, c, req.RunID, ofRun)
-	if err == nil {
-		err = a.onReportingRun().Allow(c, auth.Report, run)
-	}
+	run, err := experiments.ReportingRun(ctx, a.db, c, req.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +44,11 @@ func (a *API) startRun(ctx context.Context, c *rest.Call, req *v1.RunPrepareForR
 	if c.Who().IsTask() {
 		owner = c.Who().UserID
 	}
-	id, err := checkpoints.StorageID(ctx, a.db.DB, run.ID, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
+	id, err := checkpoints.StorageID(ctx, a.db, run.ID, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
 }
 
-func (a *API) runMetadata(_ context.Context, _ *rest.Call, t store.Trial, _ *v1.None) (*v1.GetRunMetadataResponse, error) {
+func (a *API) runMetadata(_ context.Context, _ *rest.Call, t experiments.Trial, _ *v1.None) (*v1.GetRunMetadataResponse, error) {
 	return &v1.GetRunMetadataResponse{Metadata: v1.Struct(t.Metadata)}, nil
 }
 
@@ -72,5 +68,5 @@ func (a *API) setRunMetadata(ctx context.Context, c *rest.Call, r metrics.Trial,
 	if err := a.admitChange(ctx, c, r.Is.OwnerID, len(req.Metadata)); err != nil {
 		return nil, err
 	}
-	return &v1.PostRunMetadataResponse{Metadata: req.Metadata}, a.db.SetTrialMetadata(ctx, id, []byte(req.Metadata))
+	return &v1.PostRunMetadataResponse{Metadata: req.Metadata}, experiments.SetTrialMetadata(ctx, a.db, id, []byte(req.Metadata))
 }

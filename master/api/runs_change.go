@@ -6,20 +6,23 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/find/query"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/runs"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) registerRunChanges() {
 	rest.Serve(a.router, v1.KillRuns, a.onRuns(a.killRuns))
-	rest.Serve(a.router, v1.PauseRuns, a.onRuns(a.steerRuns(store.Pause, "Failed to pause associated experiment: ")))
-	rest.Serve(a.router, v1.ResumeRuns, a.onRuns(a.steerRuns(store.Activate, "Failed to resume associated experiment: ")))
+	rest.Serve(a.router, v1.PauseRuns, a.onRuns(a.steerRuns(experiments.Pause, "Failed to pause associated experiment: ")))
+	rest.Serve(a.router, v1.ResumeRuns, a.onRuns(a.steerRuns(experiments.Activate, "Failed to resume associated experiment: ")))
 	rest.Serve(a.router, v1.ArchiveRuns, a.onRuns(a.archiveRuns(true)))
 	rest.Serve(a.router, v1.UnarchiveRuns, a.onRuns(a.archiveRuns(false)))
 	rest.Serve(a.router, v1.DeleteRuns, a.deletedRuns)
@@ -30,8 +33,8 @@ func (a *API) registerRunChanges() {
 type refusals map[int]error
 
 // split divides runs into those that check accepts and those that it rejects.
-func split(list []store.RunHead, check func(store.RunHead) error) ([]store.RunHead, refusals) {
-	var pass []store.RunHead
+func split(list []runs.Head, check func(runs.Head) error) ([]runs.Head, refusals) {
+	var pass []runs.Head
 	no := refusals{}
 	for _, r := range list {
 		if no[r.ID] = check(r); no[r.ID] == nil {
@@ -41,7 +44,7 @@ func split(list []store.RunHead, check func(store.RunHead) error) ([]store.RunHe
 	return pass, no
 }
 
-func runIDs(list []store.RunHead) []int {
+func runIDs(list []runs.Head) []int {
 	ids := make([]int, len(list))
 	for i, r := range list {
 		ids[i] = r.ID
@@ -50,7 +53,7 @@ func runIDs(list []store.RunHead) []int {
 }
 
 // experimentsOf returns the experiments of runs, each once.
-func experimentsOf(list []store.RunHead) []int {
+func experimentsOf(list []runs.Head) []int {
 	var ids []int
 	for _, r := range list {
 		ids = append(ids, r.ExperimentID)
@@ -59,13 +62,13 @@ func experimentsOf(list []store.RunHead) []int {
 	return slices.Compact(ids)
 }
 
-func headOfRun(r store.RunHead) auth.Object {
+func headOfRun(r runs.Head) auth.Object {
 	return auth.Object{Kind: v1.KindRun, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, TrialID: r.ID}
 }
 
 // onRuns makes the handler of an endpoint that changes runs. A run that the caller may not change, or
 // that does not exist, has an error of its own in the answer; the handler changes the others.
-func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *rest.Call, *v1.RunsRequest) (*v1.RunsResponse, error) {
+func (a *API) onRuns(act func(ctx context.Context, list []runs.Head) (refusals, error)) func(context.Context, *rest.Call, *v1.RunsRequest) (*v1.RunsResponse, error) {
 	return func(ctx context.Context, c *rest.Call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
 		return a.changeRuns(ctx, c, auth.Change, req, act)
 	}
@@ -75,12 +78,12 @@ func (a *API) deletedRuns(ctx context.Context, c *rest.Call, req *v1.RunsRequest
 	return a.changeRuns(ctx, c, auth.Delete, req, a.deleteRuns)
 }
 
-func (a *API) changeRuns(ctx context.Context, c *rest.Call, verb auth.Verb, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
+func (a *API) changeRuns(ctx context.Context, c *rest.Call, verb auth.Verb, req *v1.RunsRequest, act func(ctx context.Context, list []runs.Head) (refusals, error)) (*v1.RunsResponse, error) {
 	list, err := a.chosenRuns(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindRun), req)
 	if err != nil {
 		return nil, err
 	}
-	mine, refused := split(list, func(r store.RunHead) error { return c.May(verb, headOfRun(r)) })
+	mine, refused := split(list, func(r runs.Head) error { return c.May(verb, headOfRun(r)) })
 	no, err := act(ctx, mine)
 	if err != nil {
 		return nil, err
@@ -102,12 +105,12 @@ func (a *API) changeRuns(ctx context.Context, c *rest.Call, verb auth.Verb, req 
 		}
 		resp.Results = append(resp.Results, v1.RunActionResult{ID: id, Error: why.Error()})
 	}
-	a.bus.Publish(store.TopicIntent)
+	a.bus.Publish(lifecycle.TopicIntent)
 	return resp, nil
 }
 
 // chosenRuns finds the runs of a request, by its ids or by its filter.
-func (a *API) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
+func (a *API) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *v1.RunsRequest) ([]runs.Head, error) {
 	switch {
 	case len(req.RunIDs) > 0 && req.Filter != nil:
 		return nil, fault.New(fault.Invalid, "if filter is provided run id list must be empty")
@@ -116,7 +119,7 @@ func (a *API) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *
 	case len(req.RunIDs) > maxBulk:
 		return nil, fault.New(fault.Invalid, "runIds: %d runs are over the limit of %d", len(req.RunIDs), maxBulk)
 	}
-	q, err := asked(find.Runs, req.ProjectID, req.Filter, nil, nil, time.Now())
+	q, err := query.Parse(find.Runs, req.ProjectID, req.Filter, nil, nil, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +127,9 @@ func (a *API) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *
 		q.IDs, q.Filter.Archived = req.RunIDs, true
 	}
 	if req.Filter == nil {
-		return a.db.RunHeads(ctx, in, q, maxBulk)
+		return runs.Heads(ctx, a.db, in, q, maxBulk)
 	}
-	list, err := rest.InTurn(ctx, c, func(ctx context.Context) ([]store.RunHead, error) { return a.db.RunHeads(ctx, in, q, maxBulk+1) })
+	list, err := rest.InTurn(ctx, c, func(ctx context.Context) ([]runs.Head, error) { return runs.Heads(ctx, a.db, in, q, maxBulk+1) })
 	if len(list) > maxBulk {
 		return nil, fault.New(fault.Invalid, "filter: more than %d runs match; narrow it, because one request changes at most so many", maxBulk)
 	}
@@ -134,7 +137,7 @@ func (a *API) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *
 }
 
 // missingRuns returns the ids for which there is no run, each once.
-func missingRuns(ids []int, found []store.RunHead) (missing []int) {
+func missingRuns(ids []int, found []runs.Head) (missing []int) {
 	known := map[int]bool{}
 	for _, r := range found {
 		known[r.ID] = true
@@ -148,15 +151,15 @@ func missingRuns(ids []int, found []store.RunHead) (missing []int) {
 	return missing
 }
 
-func (a *API) killRuns(ctx context.Context, list []store.RunHead) (refusals, error) {
-	return nil, a.db.KillRuns(ctx, runIDs(list))
+func (a *API) killRuns(ctx context.Context, list []runs.Head) (refusals, error) {
+	return nil, runs.Kill(ctx, a.db, runIDs(list))
 }
 
 // steerRuns pauses or activates the experiments of runs. It rejects a run of a search, because only
 // the whole search can be paused.
-func (a *API) steerRuns(action store.Action, failed string) func(context.Context, []store.RunHead) (refusals, error) {
-	return func(ctx context.Context, list []store.RunHead) (refusals, error) {
-		pass, no := split(list, func(r store.RunHead) error {
+func (a *API) steerRuns(action experiments.Action, failed string) func(context.Context, []runs.Head) (refusals, error) {
+	return func(ctx context.Context, list []runs.Head) (refusals, error) {
+		pass, no := split(list, func(r runs.Head) error {
 			switch {
 			case r.Archived || r.ExperimentArchived || r.ParentArchived:
 				return fault.New(fault.Conflict, "Run is archived.")
@@ -170,7 +173,7 @@ func (a *API) steerRuns(action store.Action, failed string) func(context.Context
 		if err != nil {
 			return nil, err
 		}
-		had, err := a.db.RequestAction(ctx, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return hindered[id] != nil }), action)
+		had, err := experiments.RequestAction(ctx, a.db, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return hindered[id] != nil }), action)
 		if err != nil {
 			return nil, err
 		}
@@ -189,15 +192,15 @@ func (a *API) steerRuns(action store.Action, failed string) func(context.Context
 
 // experimentOfRun names the experiment of a run in errors. An experiment with a single trial has the
 // state of that trial.
-func experimentOfRun(r store.RunHead) store.ExperimentHead {
-	return store.ExperimentHead{ID: r.ExperimentID, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, State: r.Shown, Shown: r.Shown, Unmanaged: r.Unmanaged}
+func experimentOfRun(r runs.Head) experiments.Head {
+	return experiments.Head{ID: r.ExperimentID, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, State: r.Shown, Shown: r.Shown, Unmanaged: r.Unmanaged}
 }
 
 // archiveRuns archives or unarchives runs. Runs that are already archived, or not, as requested, count
 // as changed.
-func (a *API) archiveRuns(archive bool) func(context.Context, []store.RunHead) (refusals, error) {
-	return func(ctx context.Context, list []store.RunHead) (refusals, error) {
-		pass, no := split(list, func(r store.RunHead) error {
+func (a *API) archiveRuns(archive bool) func(context.Context, []runs.Head) (refusals, error) {
+	return func(ctx context.Context, list []runs.Head) (refusals, error) {
+		pass, no := split(list, func(r runs.Head) error {
 			switch {
 			case r.ExperimentArchived:
 				return fault.New(fault.Conflict, "Run is part of archived Search (id: '%d').", r.ExperimentID)
@@ -206,29 +209,29 @@ func (a *API) archiveRuns(archive bool) func(context.Context, []store.RunHead) (
 			}
 			return nil
 		})
-		_, err := a.db.ArchiveRuns(ctx, runIDs(pass), archive)
+		_, err := runs.Archive(ctx, a.db, runIDs(pass), archive)
 		return no, err
 	}
 }
 
 // deleteRuns deletes the experiments of runs with their data. The request must name all runs of a
 // search, because a search cannot be computed again without one of its runs.
-func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, error) {
-	pass, no := split(list, func(r store.RunHead) error {
+func (a *API) deleteRuns(ctx context.Context, list []runs.Head) (refusals, error) {
+	pass, no := split(list, func(r runs.Head) error {
 		if !r.Ended {
 			return fault.New(fault.Invalid, "Run is not in a terminal state.")
 		}
 		return nil
 	})
-	whole, err := a.db.WholeExperiments(ctx, runIDs(pass))
+	whole, err := runs.WholeExperiments(ctx, a.db, runIDs(pass))
 	if err != nil {
 		return nil, err
 	}
-	hindered, err := a.hindered(ctx, store.Delete, whole)
+	hindered, err := a.hindered(ctx, experiments.Delete, whole)
 	if err != nil {
 		return nil, err
 	}
-	had, err := a.db.RequestAction(ctx, slices.DeleteFunc(slices.Clone(whole), func(id int) bool { return hindered[id] != nil }), store.Delete)
+	had, err := experiments.RequestAction(ctx, a.db, slices.DeleteFunc(slices.Clone(whole), func(id int) bool { return hindered[id] != nil }), experiments.Delete)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +249,7 @@ func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, e
 }
 
 func (a *API) moveRuns(ctx context.Context, c *rest.Call, req *v1.MoveRunsRequest) (*v1.RunsResponse, error) {
-	from, err := workspaces.ProjectByID(ctx, a.db.DB, req.SourceProjectID)
+	from, err := workspaces.ProjectByID(ctx, a.db, req.SourceProjectID)
 	if err == nil {
 		err = c.May(auth.View, from.Object())
 	}
@@ -264,14 +267,14 @@ func (a *API) moveRuns(ctx context.Context, c *rest.Call, req *v1.MoveRunsReques
 		return nil, err
 	}
 	return a.changeRuns(ctx, c, auth.Change, &v1.RunsRequest{RunIDs: req.RunIDs, Filter: req.Filter, ProjectID: &from.ID},
-		func(ctx context.Context, list []store.RunHead) (refusals, error) {
+		func(ctx context.Context, list []runs.Head) (refusals, error) {
 			return a.moveExperimentsOf(ctx, list, to, optional.Value(req.SkipMultitrial))
 		})
 }
 
 // moveExperimentsOf moves the experiments of runs, with all their runs.
-func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to workspaces.Project, skipMulti bool) (refusals, error) {
-	pass, no := split(list, func(r store.RunHead) error {
+func (a *API) moveExperimentsOf(ctx context.Context, list []runs.Head, to workspaces.Project, skipMulti bool) (refusals, error) {
+	pass, no := split(list, func(r runs.Head) error {
 		switch {
 		case r.Archived || r.ExperimentArchived:
 			return fault.New(fault.Conflict, "Run is archived.")
@@ -282,7 +285,7 @@ func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to wo
 	})
 	failed := map[int]error{}
 	for _, id := range experimentsOf(pass) {
-		err := a.db.MoveExperiment(ctx, id, to, launch.MayMove)
+		err := experiments.Move(ctx, a.db, id, to, launch.MayMove)
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
 		}

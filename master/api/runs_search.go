@@ -9,22 +9,24 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/find/query"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/runs"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 func (a *API) searchRuns(ctx context.Context, c *rest.Call, req *v1.SearchRunsRequest) (*v1.SearchRunsResponse, error) {
-	q, err := asked(find.Runs, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
+	q, err := query.Parse(find.Runs, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := searchPage(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountRuns, a.db.SearchRuns)
+	list, page, err := searchPage(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db, runs.Count, runs.Search)
 	if err != nil {
 		return nil, err
 	}
@@ -34,16 +36,16 @@ func (a *API) searchRuns(ctx context.Context, c *rest.Call, req *v1.SearchRunsRe
 }
 
 // wireRuns adds the summaries of metrics and checkpoints to runs.
-func (a *API) wireRuns(ctx context.Context, list []store.Run) ([]v1.FlatRun, error) {
+func (a *API) wireRuns(ctx context.Context, list []runs.Run) ([]v1.FlatRun, error) {
 	ids := make([]int, len(list))
 	for i, r := range list {
 		ids[i] = r.ID
 	}
-	sums, err := metrics.Summaries(ctx, a.db.DB, ids)
+	sums, err := metrics.Summaries(ctx, a.db, ids)
 	if err != nil {
 		return nil, err
 	}
-	totals, err := checkpoints.Totals(ctx, a.db.DB, ids)
+	totals, err := checkpoints.Totals(ctx, a.db, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (a *API) wireRuns(ctx context.Context, list []store.Run) ([]v1.FlatRun, err
 
 // wireRun is a run in the form of Determined's. Its state is ACTIVE for as long as it
 // waits or runs, and its local id has the number that names it everywhere.
-func wireRun(r store.Run) v1.FlatRun {
+func wireRun(r runs.Run) v1.FlatRun {
 	state := r.Shown
 	switch state {
 	case "QUEUED", "PULLING", "STARTING", "RUNNING":
@@ -82,7 +84,7 @@ func wireRun(r store.Run) v1.FlatRun {
 // runColumns are the columns by which a project's runs can be searched.
 func (a *API) runColumns(ctx context.Context, in auth.Scope, project int) (*v1.GetProjectColumnsResponse, error) {
 	resp := &v1.GetProjectColumnsResponse{Columns: fieldColumns(find.Runs, find.Run)}
-	metrics, err := a.db.RunMetricsUsed(ctx, in, project)
+	metrics, err := runs.MetricsUsed(ctx, a.db, in, project)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +94,9 @@ func (a *API) runColumns(ctx context.Context, in auth.Scope, project int) (*v1.G
 	for _, used := range []struct {
 		prefix   string
 		location find.Location
-		list     func(context.Context, auth.Scope, int) ([]store.NamedValue, error)
-	}{{"hp.", find.RunHyperparameters, a.db.RunHParamsUsed}, {"metadata.", find.RunMetadata, a.db.RunMetadataUsed}} {
-		list, err := used.list(ctx, in, project)
+		list     func(context.Context, *database.DB, auth.Scope, int) ([]runs.NamedValue, error)
+	}{{"hp.", find.RunHyperparameters, runs.HParamsUsed}, {"metadata.", find.RunMetadata, runs.MetadataUsed}} {
+		list, err := used.list(ctx, a.db, in, project)
 		if err != nil {
 			return nil, err
 		}
@@ -123,6 +125,6 @@ func (a *API) metadataValues(ctx context.Context, c *rest.Call, p workspaces.Pro
 	if err != nil || key == "" || strings.ContainsRune(key, 0) {
 		return nil, fault.New(fault.Invalid, "the path must end with a key of the runs' metadata, without NUL characters")
 	}
-	values, err := a.db.RunMetadataValues(ctx, c.Scope(), p.ID, key)
+	values, err := runs.MetadataValues(ctx, a.db, c.Scope(), p.ID, key)
 	return &v1.GetMetadataValuesResponse{Values: values}, err
 }

@@ -6,12 +6,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/series"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/searches"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -23,8 +24,8 @@ const (
 
 // searchTrials returns trials of a search by id, each with its curve. A part ends early where the
 // trials have reported very much; the next part begins after its last trial.
-func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetSearchTrialsRequest) (*v1.GetSearchTrialsResponse, error) {
-	f := store.SearchTrialFilter{Experiment: e.ID, After: req.After, ChangedSince: req.ChangedSince}
+func (a *API) searchTrials(ctx context.Context, c *rest.Call, e experiments.Head, req *v1.GetSearchTrialsRequest) (*v1.GetSearchTrialsResponse, error) {
+	f := searches.TrialFilter{Experiment: e.ID, After: req.After, ChangedSince: req.ChangedSince}
 	if f.After < 0 {
 		return nil, fault.New(fault.Invalid, "after: %d is not the id of a trial", f.After)
 	}
@@ -40,7 +41,7 @@ func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.Experiment
 		return nil, fault.New(fault.Invalid, "metric: expected a name of 1 to %d bytes", report.MaxName)
 	}
 	resp := &v1.GetSearchTrialsResponse{Time: time.Now()}
-	list, full, err := a.db.SearchTrials(ctx, f)
+	list, full, err := searches.ListTrials(ctx, a.db, f)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.Experiment
 	for i, t := range list {
 		ids[i] = t.ID
 	}
-	curves, whole, err := metrics.Curves(ctx, a.db.DB, ids, group, name)
+	curves, whole, err := metrics.Curves(ctx, a.db, ids, group, name)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.Experiment
 	return resp, nil
 }
 
-func wireSearchTrial(t store.SearchTrial, curve []series.Point, points int) v1.SearchTrial {
+func wireSearchTrial(t searches.Trial, curve []series.Point, points int) v1.SearchTrial {
 	w := v1.SearchTrial{ID: t.ID, State: v1.TrialState("STATE_" + t.Shown), HParams: t.HParams, EndTime: t.EndedAt, Restarts: t.Restarts, Batches: t.Batches, Stopped: t.Stopped}
 	for _, p := range curve {
 		v := p.Values[0]

@@ -9,27 +9,28 @@ import (
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/searches"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerSearcher() {
-	rest.ServeOn(a.router, v1.GetSearcherOperation, a.onReportingTrial(), a.searcherOperation)
-	rest.ServeOn(a.router, v1.CompleteSearcherOperation, a.onReportingTrial(), a.completedOperation)
-	rest.ServeOn(a.router, v1.GetSearcherEvents, a.onExperimentHead(), a.searcherEvents)
-	rest.ServeOn(a.router, v1.PostSearcherOperations, a.onExperiment(), a.searcherOperations)
+	rest.ServeOn(a.router, v1.GetSearcherOperation, experiments.OnReportingTrial(a.db), a.searcherOperation)
+	rest.ServeOn(a.router, v1.CompleteSearcherOperation, experiments.OnReportingTrial(a.db), a.completedOperation)
+	rest.ServeOn(a.router, v1.GetSearcherEvents, experiments.OnHead(a.db), a.searcherEvents)
+	rest.ServeOn(a.router, v1.PostSearcherOperations, experiments.On(a.db), a.searcherOperations)
 	rest.Serve(a.router, v1.PreviewSearch, a.previewSearch)
 }
 
 // lengthOf is the current length of training of a trial: that of its search, or else the whole
 // length in the configuration; 0 if its program decides.
-func lengthOf(s store.TrialSearcher) int64 {
+func lengthOf(s experiments.TrialSearcher) int64 {
 	if s.Target != nil {
 		return *s.Target
 	}
@@ -44,12 +45,12 @@ const verdictTimeout = 45 * time.Second
 // trial that has reached its length waits here for the decision.
 func (a *API) searcherOperation(ctx context.Context, c *rest.Call, r metrics.Trial, _ *v1.None) (*v1.SearcherOperationResponse, error) {
 	id := r.ID
-	wake, cancel := a.bus.Subscribe(store.TopicState)
+	wake, cancel := a.bus.Subscribe(lifecycle.TopicState)
 	defer cancel()
-	var s store.TrialSearcher
+	var s experiments.TrialSearcher
 	decided, err := rest.Await(ctx, wake, verdictTimeout, func(ctx context.Context) (bool, error) {
 		var err error
-		s, err = a.db.TrialSearcher(ctx, id)
+		s, err = experiments.SearcherOf(ctx, a.db, id)
 		return s.Stopped || s.Held || s.Target == nil || s.Reached == nil || *s.Reached < *s.Target, err
 	})
 	if err != nil {
@@ -73,7 +74,7 @@ func (a *API) searcherOperation(ctx context.Context, c *rest.Call, r metrics.Tri
 // the same result twice.
 func (a *API) completedOperation(ctx context.Context, c *rest.Call, r metrics.Trial, req *v1.CompletedOperationRequest) (*v1.None, error) {
 	id := r.ID
-	s, err := a.db.TrialSearcher(ctx, id)
+	s, err := experiments.SearcherOf(ctx, a.db, id)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (a *API) completedOperation(ctx context.Context, c *rest.Call, r metrics.Tr
 	if req.Op.Length != length && (s.Target == nil || req.Op.Length > length || req.Op.Length < 1) {
 		return nil, fault.New(fault.Invalid, "op.length: trial %d must train to %d, not to %d", id, length, req.Op.Length)
 	}
-	var event *store.NewEvent
+	var event *experiments.NewEvent
 	if m := req.SearcherMetric; s.Target != nil {
 		v := search.Validation{Metric: m, Length: req.Op.Length, Run: c.Who().RunID}
 		if m != nil && (math.IsNaN(*m) || math.IsInf(*m, 0)) {
@@ -92,21 +93,21 @@ func (a *API) completedOperation(ctx context.Context, c *rest.Call, r metrics.Tr
 			if err != nil {
 				return nil, err
 			}
-			event = &store.NewEvent{ExperimentID: s.ExperimentID, Trial: s.Number, Kind: search.Validated, Body: body}
+			event = &experiments.NewEvent{ExperimentID: s.ExperimentID, Trial: s.Number, Kind: search.Validated, Body: body}
 		}
 	}
-	if err := a.db.CompleteLength(ctx, id, req.Op.Length, event); err != nil {
+	if err := experiments.CompleteLength(ctx, a.db, id, req.Op.Length, event); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicEvents)
+	a.bus.Publish(lifecycle.TopicEvents)
 	return &v1.None{}, nil
 }
 
 // searcherEvents waits until there are events to answer.
-func (a *API) searcherEvents(ctx context.Context, c *rest.Call, e store.ExperimentHead, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
-	events, cancelEvents := a.bus.Subscribe(store.TopicEvents)
+func (a *API) searcherEvents(ctx context.Context, c *rest.Call, e experiments.Head, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
+	events, cancelEvents := a.bus.Subscribe(lifecycle.TopicEvents)
 	defer cancelEvents()
-	states, cancelStates := a.bus.Subscribe(store.TopicState)
+	states, cancelStates := a.bus.Subscribe(lifecycle.TopicState)
 	defer cancelStates()
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -184,7 +185,7 @@ const maxOperations = 10_000
 
 // searcherOperations validates the operations of a program and appends them to the search's
 // events.
-func (a *API) searcherOperations(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
+func (a *API) searcherOperations(ctx context.Context, c *rest.Call, e experiments.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
 	if len(req.SearcherOperations) > maxOperations {
 		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), maxOperations)
 	}
@@ -218,12 +219,12 @@ func (a *API) searcherOperations(ctx context.Context, c *rest.Call, e store.Expe
 		if err != nil {
 			return nil, err
 		}
-		told, err := a.db.AppendOperations(ctx, e.ID, seq, search.Told, body, ops.Memory())
+		told, err := searches.AppendOperations(ctx, a.db, a.memory, e.ID, seq, search.Told, body, ops.Memory())
 		if err != nil {
 			return nil, err
 		}
 		if told {
-			a.bus.Publish(store.TopicEvents)
+			a.bus.Publish(lifecycle.TopicEvents)
 			return &v1.None{}, nil
 		}
 	}

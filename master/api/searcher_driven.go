@@ -5,10 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/searches"
 )
 
 // drivenSearches caches custom searches, so that a call reads and folds only the events since
@@ -19,7 +20,7 @@ import (
 // not fit waits until other calls have ended; a search larger than room is used alone and not
 // cached.
 type drivenSearches struct {
-	db      *store.DB
+	db      *database.DB
 	room    int64 // bytes; 0: no limit
 	mu      sync.Mutex
 	kept    map[int]*drivenSearch // by experiment
@@ -48,7 +49,7 @@ const drivenPart = 2
 // drivenWait is how long a call waits for memory.
 const drivenWait = 30 * time.Second
 
-func newDrivenSearches(db *store.DB, room int64) *drivenSearches {
+func newDrivenSearches(db *database.DB, room int64) *drivenSearches {
 	return &drivenSearches{db: db, room: room, kept: map[int]*drivenSearch{}, changed: make(chan struct{})}
 }
 
@@ -60,7 +61,7 @@ func (d *drivenSearches) with(ctx context.Context, experiment int, see func(s *s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.search == nil {
-		bytes, err := d.db.SearchMemory(ctx, experiment)
+		bytes, err := searches.MemoryOf(ctx, d.db, experiment)
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func (d *drivenSearches) advance(ctx context.Context, x *drivenSearch, experimen
 		if x.search != nil {
 			after = x.search.Seq()
 		}
-		in, err := d.db.SearchInput(ctx, experiment, after)
+		in, err := searches.ReadInput(ctx, d.db, experiment, after)
 		if err != nil {
 			return "", err
 		}
@@ -193,7 +194,7 @@ func (d *drivenSearches) advance(ctx context.Context, x *drivenSearch, experimen
 }
 
 // take folds a part of the events.
-func (x *drivenSearch) take(in store.SearchInput, experiment int) error {
+func (x *drivenSearch) take(in searches.Input, experiment int) error {
 	if x.search == nil || x.search.Seq() == 0 {
 		cfg, err := expconf.ParseConfigJSON(in.Config)
 		if err != nil {

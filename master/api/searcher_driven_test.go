@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 )
 
 const drivenYAML = "name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n"
@@ -105,13 +106,13 @@ func benchmarkPoll(b *testing.B, trials int, kept bool) {
 // manyDriven creates trials with results, as events that the program has answered.
 func (r *rig) manyDriven(experiment, trials int) {
 	r.t.Helper()
-	var list []store.NewEvent
+	var list []experiments.NewEvent
 	add := func(kind string, trial int, what any) {
 		body, err := json.Marshal(what)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		list = append(list, store.NewEvent{ExperimentID: experiment, Trial: trial, Kind: kind, Body: body})
+		list = append(list, experiments.NewEvent{ExperimentID: experiment, Trial: trial, Kind: kind, Body: body})
 	}
 	ops := search.Operations{Event: 1}
 	for i := range trials {
@@ -127,7 +128,7 @@ func (r *rig) manyDriven(experiment, trials int) {
 		}
 	}
 	add(search.Told, 0, search.Operations{Event: 1 + trials*(reports+1)})
-	err := r.db.Tx(r.t.Context(), func(tx *store.DB) error { return store.AppendEvents(r.t.Context(), tx.DB, list) })
+	err := r.db.Tx(r.t.Context(), func(tx *database.DB) error { return experiments.AppendEvents(r.t.Context(), tx, list) })
 	if err != nil {
 		r.t.Fatal(err)
 	}

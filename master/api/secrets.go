@@ -25,7 +25,7 @@ func (a *API) listUserSecrets(ctx context.Context, c *rest.Call, req *v1.GetList
 			names = append(names, s.Workspaces...)
 		}
 	}
-	ids, err := workspaces.Named(ctx, a.db.DB, names)
+	ids, err := workspaces.Named(ctx, a.db, names)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -67,8 +67,8 @@ func (s *shownConfigs) text(submitted string) (string, bool) {
 
 // withConfig adds an experiment's configuration, and its submitted text: the owner and admins see the text as it was submitted, with its
 // comments and secrets, and others what its fields say, without what is hidden from them.
-func (a *API) withConfig(w v1.Experiment, e store.Experiment, who auth.Who) v1.Experiment {
-	own := ownerOrAdmin(who, e.OwnerID)
+func (a *API) withConfig(w v1.Experiment, e experiments.Experiment, who auth.Who) v1.Experiment {
+	own := auth.Owns(who, e.Object())
 	w.Config, w.OriginalConfig = a.shown.config(e.Config, own), e.OriginalConfig
 	if own {
 		return w

@@ -6,18 +6,18 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTrialSources() {
 	rest.Serve(a.router, v1.ReportTrialSource, a.trialSource)
 	rest.ServeOn(a.router, v1.ModelVersionMetrics, a.models().OnVersion(), a.modelVersionMetrics)
-	rest.ServeOn(a.router, v1.CheckpointMetrics, checkpoints.On(a.db.DB), a.checkpointMetrics)
+	rest.ServeOn(a.router, v1.CheckpointMetrics, checkpoints.On(a.db), a.checkpointMetrics)
 }
 
 // sourceKind reads the kind of a source: how a trial works with it.
@@ -37,18 +37,15 @@ func (a *API) trialSource(ctx context.Context, c *rest.Call, req *v1.ReportTrial
 	if info == nil {
 		return nil, fault.New(fault.Invalid, "trialSourceInfo: is missing")
 	}
-	trial, err := a.reporter(ctx, c, info.TrialID, ofRun)
-	if err == nil {
-		err = a.onReportingRun().Allow(c, auth.Report, trial)
-	}
+	_, err := experiments.ReportingRun(ctx, a.db, c, info.TrialID)
 	if err != nil {
 		return nil, err
 	}
-	s := store.TrialSource{TrialID: info.TrialID, ModelID: info.ModelID, Version: info.ModelVersion}
+	s := experiments.TrialSource{TrialID: info.TrialID, ModelID: info.ModelID, Version: info.ModelVersion}
 	if s.Kind, err = sourceKind(info.TrialSourceInfoType); err != nil {
 		return nil, err
 	}
-	k, err := checkpoints.OwnerOfNamed(ctx, a.db.DB, info.CheckpointUUID)
+	k, err := checkpoints.OwnerOfNamed(ctx, a.db, info.CheckpointUUID)
 	if err == nil {
 		err = c.May(auth.View, k.Object())
 	}
@@ -59,26 +56,26 @@ func (a *API) trialSource(ctx context.Context, c *rest.Call, req *v1.ReportTrial
 	if err := a.checkSourceVersion(ctx, c, s); err != nil {
 		return nil, err
 	}
-	return &v1.ReportTrialSourceInfoResponse{TrialID: s.TrialID, CheckpointUUID: s.UUID}, a.db.SetTrialSource(ctx, s)
+	return &v1.ReportTrialSourceInfoResponse{TrialID: s.TrialID, CheckpointUUID: s.UUID}, experiments.SetTrialSource(ctx, a.db, s)
 }
 
 // checkSourceVersion refuses a version of a model that the caller may not view, or that has
 // another checkpoint.
-func (a *API) checkSourceVersion(ctx context.Context, c *rest.Call, s store.TrialSource) error {
+func (a *API) checkSourceVersion(ctx context.Context, c *rest.Call, s experiments.TrialSource) error {
 	switch {
 	case s.ModelID == nil && s.Version == nil:
 		return nil
 	case s.ModelID == nil || s.Version == nil:
 		return fault.New(fault.Invalid, "modelId and modelVersion name a version of a model together; only one of them is given")
 	}
-	m, err := models.Get(ctx, a.db.DB, *s.ModelID)
+	m, err := models.Get(ctx, a.db, *s.ModelID)
 	if err == nil {
 		err = c.May(auth.View, models.Object(m))
 	}
 	if err != nil {
 		return err
 	}
-	v, err := models.VersionByNumber(ctx, a.db.DB, m, *s.Version)
+	v, err := models.VersionByNumber(ctx, a.db, m, *s.Version)
 	if err == nil && v.UUID != s.UUID {
 		err = fault.New(fault.Invalid, "checkpointUuid: version %d of model %q has checkpoint %s, not %s", v.Number, m.Name, v.UUID, s.UUID)
 	}
@@ -90,7 +87,7 @@ const maxSourceReports = 100_000
 
 // metricsWith lists the reports of all trials that the caller may view and that have reported that
 // they work with a source.
-func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMetricsRequest, s store.TrialSource) ([]v1.MetricsReport, error) {
+func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMetricsRequest, s experiments.TrialSource) ([]v1.MetricsReport, error) {
 	if t := req.TrialSourceInfoType; t != "" && t != v1.TrialSourceInfoTypeUnspecified {
 		kind, err := sourceKind(t)
 		if err != nil {
@@ -98,12 +95,12 @@ func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMe
 		}
 		s.Kind = kind
 	}
-	trials, err := a.db.TrialsWith(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTrial), s) // the route is about a model or a checkpoint
+	trials, err := experiments.TrialsWith(ctx, a.db, auth.ScopeOf(c.Who(), auth.View, v1.KindTrial), s) // the route is about a model or a checkpoint
 	if err != nil {
 		return nil, err
 	}
 	out, size := []v1.MetricsReport{}, 0
-	err = metrics.Each(ctx, a.db.DB, trials, req.MetricGroup, func(page []metrics.Row) error {
+	err = metrics.Each(ctx, a.db, trials, req.MetricGroup, func(page []metrics.Row) error {
 		for _, m := range page {
 			w := metrics.Wire(m)
 			size += len(w.Metrics)
@@ -121,11 +118,11 @@ func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMe
 const maxSourceBytes = 16 << 20
 
 func (a *API) modelVersionMetrics(ctx context.Context, c *rest.Call, v models.Registration, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {
-	list, err := a.metricsWith(ctx, c, req, store.TrialSource{ModelID: &v.Model.ID, Version: &v.Version.Number})
+	list, err := a.metricsWith(ctx, c, req, experiments.TrialSource{ModelID: &v.Model.ID, Version: &v.Version.Number})
 	return &v1.GetTrialMetricsByModelVersionResponse{Metrics: list}, err
 }
 
 func (a *API) checkpointMetrics(ctx context.Context, c *rest.Call, k checkpoints.Checkpoint, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByCheckpointResponse, error) {
-	list, err := a.metricsWith(ctx, c, req, store.TrialSource{UUID: k.UUID})
+	list, err := a.metricsWith(ctx, c, req, experiments.TrialSource{UUID: k.UUID})
 	return &v1.GetTrialMetricsByCheckpointResponse{Metrics: list}, err
 }

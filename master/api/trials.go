@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTrials() {
-	rest.ServeOn(a.router, v1.ListTrials, a.onExperimentHead(), a.listTrials)
-	rest.ServeOn(a.router, v1.GetTrial, a.onTrial(), a.trial)
-	rest.ServeOn(a.router, v1.KillTrial, a.onTrial(), a.killTrial)
-	rest.ServeOn(a.router, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
-	rest.ServeOn(a.router, v1.ListSearchTrials, a.onExperimentHead(), a.searchTrials)
-	rest.ServeOn(a.router, v1.ListExperimentAttempts, a.onExperimentHead(),
-		func(ctx context.Context, _ *rest.Call, e store.ExperimentHead, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
+	rest.ServeOn(a.router, v1.ListTrials, experiments.OnHead(a.db), a.listTrials)
+	rest.ServeOn(a.router, v1.GetTrial, experiments.OnTrial(a.db), a.trial)
+	rest.ServeOn(a.router, v1.KillTrial, experiments.OnTrial(a.db), a.killTrial)
+	rest.ServeOn(a.router, v1.ListTrialWorkloads, experiments.OnTrial(a.db), a.workloads)
+	rest.ServeOn(a.router, v1.ListSearchTrials, experiments.OnHead(a.db), a.searchTrials)
+	rest.ServeOn(a.router, v1.ListExperimentAttempts, experiments.OnHead(a.db),
+		func(ctx context.Context, _ *rest.Call, e experiments.Head, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
 			return a.Attempts.OfExperiment(ctx, e.ID, req)
 		})
 }
@@ -37,12 +38,12 @@ const (
 // wireTrials adds totals of metrics and checkpoints to trials, with one query of each kind for
 // all trials. Validations and checkpoints that are far larger than usual have no metrics, files and metadata here;
 // clients get those from the trial's workloads and the checkpoint itself.
-func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, error) {
+func (a *API) wireTrials(ctx context.Context, list []experiments.Trial) ([]v1.Trial, error) {
 	ids := make([]int, len(list))
 	for i, t := range list {
 		ids[i] = t.ID
 	}
-	sums, err := metrics.Summaries(ctx, a.db.DB, ids)
+	sums, err := metrics.Summaries(ctx, a.db, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -56,23 +57,23 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 		}
 	}
 	most := max(maxValues/(3*max(len(list), 1)), minValue)
-	latestRows, err := metrics.ValidationsAt(ctx, a.db.DB, latest, most)
+	latestRows, err := metrics.ValidationsAt(ctx, a.db, latest, most)
 	if err != nil {
 		return nil, err
 	}
-	bestRows, err := metrics.ValidationsAt(ctx, a.db.DB, best, most)
+	bestRows, err := metrics.ValidationsAt(ctx, a.db, best, most)
 	if err != nil {
 		return nil, err
 	}
-	totals, err := checkpoints.Totals(ctx, a.db.DB, ids)
+	totals, err := checkpoints.Totals(ctx, a.db, ids)
 	if err != nil {
 		return nil, err
 	}
-	checkpoints, err := checkpoints.BestOf(ctx, a.db.DB, ids, most)
+	checkpoints, err := checkpoints.BestOf(ctx, a.db, ids, most)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := logs.TrialRetentions(ctx, a.db.DB, a.cfg.Logs.Days, ids)
+	kept, err := logs.TrialRetentions(ctx, a.db, a.cfg.Logs.Days, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 	return out, nil
 }
 
-func wireTrial(t store.Trial) v1.Trial {
+func wireTrial(t experiments.Trial) v1.Trial {
 	tasks := make([]string, t.Part+1)
 	for n := range tasks {
 		tasks[n] = trial.PartID(t.TaskID, n)
@@ -130,8 +131,8 @@ func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources,
 	return w, json.Unmarshal(resources, &w.Resources)
 }
 
-func (a *API) listTrials(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetExperimentTrialsRequest) (*v1.GetExperimentTrialsResponse, error) {
-	f := store.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.Logs.Days}
+func (a *API) listTrials(ctx context.Context, c *rest.Call, e experiments.Head, req *v1.GetExperimentTrialsRequest) (*v1.GetExperimentTrialsResponse, error) {
+	f := experiments.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.Logs.Days}
 	var err error
 	if f.States, err = experimentStates(req.States); err != nil {
 		return nil, err
@@ -142,8 +143,10 @@ func (a *API) listTrials(ctx context.Context, c *rest.Call, e store.ExperimentHe
 		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": "log_days"}); err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountTrials(ctx, c.Scope(), f)
-	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Trial, error) { return a.db.Trials(ctx, c.Scope(), f, from, n) })
+	total, err := experiments.CountTrials(ctx, a.db, c.Scope(), f)
+	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]experiments.Trial, error) {
+		return experiments.ListTrials(ctx, a.db, c.Scope(), f, from, n)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -152,25 +155,25 @@ func (a *API) listTrials(ctx context.Context, c *rest.Call, e store.ExperimentHe
 	return resp, err
 }
 
-func (a *API) trial(ctx context.Context, c *rest.Call, t store.Trial, _ *v1.None) (*v1.GetTrialResponse, error) {
-	list, err := a.wireTrials(ctx, []store.Trial{t})
+func (a *API) trial(ctx context.Context, c *rest.Call, t experiments.Trial, _ *v1.None) (*v1.GetTrialResponse, error) {
+	list, err := a.wireTrials(ctx, []experiments.Trial{t})
 	if err != nil {
 		return nil, err
 	}
 	return &v1.GetTrialResponse{Trial: list[0]}, nil
 }
 
-func (a *API) killTrial(ctx context.Context, c *rest.Call, t store.Trial, _ *v1.None) (*v1.Empty, error) {
-	if err := a.db.KillTrial(ctx, t.ID); err != nil {
+func (a *API) killTrial(ctx context.Context, c *rest.Call, t experiments.Trial, _ *v1.None) (*v1.Empty, error) {
+	if err := experiments.KillTrial(ctx, a.db, t.ID); err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
+	a.bus.Publish(lifecycle.TopicIntent)
 	return &v1.Empty{}, nil
 }
 
 // workloadFilter translates the filter for a trial's history.
-func workloadFilter(req *v1.GetTrialWorkloadsRequest, trial int) (store.WorkloadFilter, error) {
-	f := store.WorkloadFilter{TrialID: trial, Groups: []string{"training", "validation"}, Checkpoints: true, Deleted: !req.RemoveDeletedCheckpoints,
+func workloadFilter(req *v1.GetTrialWorkloadsRequest, trial int) (experiments.WorkloadFilter, error) {
+	f := experiments.WorkloadFilter{TrialID: trial, Groups: []string{"training", "validation"}, Checkpoints: true, Deleted: !req.RemoveDeletedCheckpoints,
 		Batches: req.IncludeBatchMetrics, SortKey: req.SortKey}
 	switch req.Filter {
 	case "", "FILTER_OPTION_UNSPECIFIED":
@@ -205,13 +208,13 @@ func workloadFilter(req *v1.GetTrialWorkloadsRequest, trial int) (store.Workload
 	return f, err
 }
 
-func (a *API) workloads(ctx context.Context, c *rest.Call, t store.Trial, req *v1.GetTrialWorkloadsRequest) (*v1.GetTrialWorkloadsResponse, error) {
+func (a *API) workloads(ctx context.Context, c *rest.Call, t experiments.Trial, req *v1.GetTrialWorkloadsRequest) (*v1.GetTrialWorkloadsResponse, error) {
 	f, err := workloadFilter(req, t.ID)
 	if err != nil {
 		return nil, err
 	}
 	from := max(0, req.Offset)
-	list, total, err := a.db.Workloads(ctx, f, from, req.Limit)
+	list, total, err := experiments.Workloads(ctx, a.db, f, from, req.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +232,7 @@ func (a *API) workloads(ctx context.Context, c *rest.Call, t store.Trial, req *v
 	return resp, nil
 }
 
-func workload(x store.Workload) (v1.WorkloadContainer, error) {
+func workload(x experiments.Workload) (v1.WorkloadContainer, error) {
 	if x.Kind == "checkpoint" {
 		k, err := checkpointWorkload(optional.Value(x.UUID), optional.Value(x.State), x.Steps, x.At, x.Resources, x.Metadata)
 		return v1.WorkloadContainer{Checkpoint: k}, err
@@ -250,8 +253,8 @@ func workload(x store.Workload) (v1.WorkloadContainer, error) {
 	return v1.WorkloadContainer{Training: m}, nil
 }
 
-func (a *API) validationHistory(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.ValidationHistory, error) {
-	list, err := a.db.Improvements(ctx, e.ID)
+func (a *API) validationHistory(ctx context.Context, c *rest.Call, e experiments.Experiment, _ *v1.None) (*v1.ValidationHistory, error) {
+	list, err := experiments.Improvements(ctx, a.db, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -262,8 +265,8 @@ func (a *API) validationHistory(ctx context.Context, c *rest.Call, e store.Exper
 	return resp, nil
 }
 
-func (a *API) bestMetric(ctx context.Context, _ *rest.Call, e store.ExperimentHead, _ *v1.None) (*v1.BestMetricResponse, error) {
-	best, err := a.db.BestValidation(ctx, e.ID)
+func (a *API) bestMetric(ctx context.Context, _ *rest.Call, e experiments.Head, _ *v1.None) (*v1.BestMetricResponse, error) {
+	best, err := experiments.BestValidation(ctx, a.db, e.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -24,13 +25,13 @@ func (a *API) registerUnmanaged() {
 	rest.Serve(a.router, v1.CreateTrial, a.createTrial)
 	rest.Serve(a.router, v1.PutTrial, a.putTrial)
 	rest.ServeOn(a.router, v1.GetTrialByExternalID, a.onTrialByExternalID(), a.trial)
-	rest.ServeOn(a.router, v1.StartTrial, a.onTrial(), a.startTrial)
-	rest.ServeOn(a.router, v1.PatchTrial, a.onTrial(), a.patchTrial)
+	rest.ServeOn(a.router, v1.StartTrial, experiments.OnTrial(a.db), a.startTrial)
+	rest.ServeOn(a.router, v1.PatchTrial, experiments.OnTrial(a.db), a.patchTrial)
 }
 
 // onTrialByExternalID loads the trial that the path names.
-func (a *API) onTrialByExternalID() rest.Object[store.Trial] {
-	return rest.Object[store.Trial]{Of: ofTrial, Large: true, Load: func(ctx context.Context, c *rest.Call) (t store.Trial, err error) {
+func (a *API) onTrialByExternalID() rest.Object[experiments.Trial] {
+	return rest.Object[experiments.Trial]{Of: experiments.Trial.Object, Large: true, Load: func(ctx context.Context, c *rest.Call) (t experiments.Trial, err error) {
 		experiment, err := externalID(c, "experiment")
 		if err != nil {
 			return t, err
@@ -39,10 +40,10 @@ func (a *API) onTrialByExternalID() rest.Object[store.Trial] {
 		if err != nil {
 			return t, err
 		}
-		t, err = a.db.TrialByExternalID(ctx, experiment, external)
-		if err == nil && !auth.Sees(c.Who(), ofTrial(t)) {
-			_ = c.May(auth.View, ofTrial(t)) // the audit trail records the refusal, whose text has the trial's number
-			return store.Trial{}, store.NoExternalTrial(external)
+		t, err = experiments.TrialByExternalID(ctx, a.db, experiment, external)
+		if err == nil && !auth.Sees(c.Who(), t.Object()) {
+			_ = c.May(auth.View, t.Object()) // the audit trail records the refusal, whose text has the trial's number
+			return experiments.Trial{}, experiments.NoExternalTrial(external)
 		}
 		return t, err
 	}}
@@ -73,18 +74,18 @@ func (a *API) putExperiment(ctx context.Context, c *rest.Call, req *v1.CreateExp
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.db.ExperimentByExternalID(ctx, external)
+	e, err := experiments.ByExternalID(ctx, a.db, external)
 	if fault.Is(err, fault.NotFound) {
 		e, err = a.newUnmanaged(ctx, c, external, req)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !auth.Sees(c.Who(), ofExperiment(e.ExperimentHead)) {
-		_ = c.May(auth.Change, ofExperiment(e.ExperimentHead)) // the audit trail records the refusal, whose text has the experiment's number
+	if !auth.Sees(c.Who(), e.Object()) {
+		_ = c.May(auth.Change, e.Object()) // the audit trail records the refusal, whose text has the experiment's number
 		return nil, fault.New(fault.Conflict, "the external id %q belongs to an experiment of another workspace; use another external id", fault.Clip(external))
 	}
-	if err := a.onExperiment().Allow(c, auth.Change, e); err != nil {
+	if err := experiments.On(a.db).Allow(c, auth.Change, e); err != nil {
 		return nil, err
 	}
 	if !inProject(e, req) {
@@ -96,7 +97,7 @@ func (a *API) putExperiment(ctx context.Context, c *rest.Call, req *v1.CreateExp
 }
 
 // inProject reports whether an experiment is in the project that a request names, if it names one.
-func inProject(e store.Experiment, req *v1.CreateExperimentRequest) bool {
+func inProject(e experiments.Experiment, req *v1.CreateExperimentRequest) bool {
 	if id := optional.Value(req.ProjectID); id > 0 {
 		return e.ProjectID == id
 	}
@@ -109,27 +110,27 @@ func inProject(e store.Experiment, req *v1.CreateExperimentRequest) bool {
 
 // newUnmanaged creates an experiment with an external id. If another request has created it
 // meanwhile, it returns that experiment.
-func (a *API) newUnmanaged(ctx context.Context, c *rest.Call, external string, req *v1.CreateExperimentRequest) (store.Experiment, error) {
+func (a *API) newUnmanaged(ctx context.Context, c *rest.Call, external string, req *v1.CreateExperimentRequest) (experiments.Experiment, error) {
 	if err := c.May(auth.Create, auth.Object{Kind: v1.KindExperiment}); err != nil {
-		return store.Experiment{}, err
+		return experiments.Experiment{}, err
 	}
 	if !optional.Value(req.Unmanaged) {
-		return store.Experiment{}, fault.New(fault.Invalid, "unmanaged: must be true: only unmanaged experiments have an external id")
+		return experiments.Experiment{}, fault.New(fault.Invalid, "unmanaged: must be true: only unmanaged experiments have an external id")
 	}
 	if optional.Value(req.ValidateOnly) {
-		return store.Experiment{}, fault.New(fault.Invalid, "validateOnly: validate an unmanaged experiment with POST /api/v1/experiments")
+		return experiments.Experiment{}, fault.New(fault.Invalid, "validateOnly: validate an unmanaged experiment with POST /api/v1/experiments")
 	}
 	made, err := a.experiments.CreateExternal(ctx, a.submitter(c), external, req)
 	if fault.Is(err, fault.Conflict) {
-		if e, err := a.db.ExperimentByExternalID(ctx, external); err == nil {
+		if e, err := experiments.ByExternalID(ctx, a.db, external); err == nil {
 			return e, nil
 		}
 	}
 	if err != nil {
-		return store.Experiment{}, err
+		return experiments.Experiment{}, err
 	}
-	a.bus.Publish(store.TopicIntent)
-	return a.db.Experiment(ctx, made.ID)
+	a.bus.Publish(lifecycle.TopicIntent)
+	return experiments.Get(ctx, a.db, made.ID)
 }
 
 func (a *API) createTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialRequest) (*v1.CreateTrialResponse, error) {
@@ -149,11 +150,11 @@ func (a *API) putTrial(ctx context.Context, c *rest.Call, req *v1.PutTrialReques
 }
 
 func (a *API) newTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialRequest, external *string) (v1.Trial, error) {
-	e, err := a.db.ExperimentHead(ctx, req.ExperimentID)
+	e, err := experiments.GetHead(ctx, a.db, req.ExperimentID)
 	if err != nil {
 		return v1.Trial{}, err
 	}
-	if err := a.onExperimentHead().Allow(c, auth.Change, e); err != nil {
+	if err := experiments.OnHead(a.db).Allow(c, auth.Change, e); err != nil {
 		return v1.Trial{}, err
 	}
 	if !optional.Value(req.Unmanaged) {
@@ -163,36 +164,36 @@ func (a *API) newTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialReq
 	if len(hparams) == 0 || string(hparams) == "null" {
 		hparams = json.RawMessage("{}")
 	}
-	id, err := a.db.CreateUnmanagedTrial(ctx, store.NewUnmanagedTrial{ExperimentID: e.ID, ExternalID: external, HParams: hparams})
+	id, err := experiments.CreateUnmanagedTrial(ctx, a.db, experiments.NewUnmanagedTrial{ExperimentID: e.ID, ExternalID: external, HParams: hparams, Admit: a.users.Admit})
 	if err != nil {
 		return v1.Trial{}, err
 	}
-	a.bus.Publish(store.TopicIntent)
+	a.bus.Publish(lifecycle.TopicIntent)
 	return a.shownTrial(ctx, id)
 }
 
 // shownTrial is a trial in the form of the API.
 func (a *API) shownTrial(ctx context.Context, id int) (v1.Trial, error) {
-	t, err := a.db.Trial(ctx, id)
+	t, err := experiments.GetTrial(ctx, a.db, id)
 	if err != nil {
 		return v1.Trial{}, err
 	}
-	list, err := a.wireTrials(ctx, []store.Trial{t})
+	list, err := a.wireTrials(ctx, []experiments.Trial{t})
 	if err != nil {
 		return v1.Trial{}, err
 	}
 	return list[0], nil
 }
 
-func (a *API) startTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *v1.StartTrialRequest) (*v1.StartTrialResponse, error) {
+func (a *API) startTrial(ctx context.Context, _ *rest.Call, t experiments.Trial, req *v1.StartTrialRequest) (*v1.StartTrialResponse, error) {
 	if err := sameTrial(req.TrialID, t.ID); err != nil {
 		return nil, err
 	}
-	s, err := a.db.StartUnmanagedTrial(ctx, t.ID, optional.Value(req.Resume))
+	s, err := experiments.StartUnmanagedTrial(ctx, a.db, t.ID, optional.Value(req.Resume))
 	if err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
+	a.bus.Publish(lifecycle.TopicIntent)
 	return &v1.StartTrialResponse{TrialRunID: s.RunID, StepsCompleted: s.Steps, LatestCheckpoint: s.Checkpoint}, nil
 }
 
@@ -204,7 +205,7 @@ func sameTrial(body, path int) error {
 }
 
 // patchTrial accepts a sign of life, and the state that the trial's program reports.
-func (a *API) patchTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
+func (a *API) patchTrial(ctx context.Context, _ *rest.Call, t experiments.Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
 	if err := sameTrial(req.TrialID, t.ID); err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (a *API) patchTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *
 	default:
 		return nil, fault.New(fault.Invalid, "state: %q is not one of STATE_RUNNING, STATE_COMPLETED, STATE_CANCELED, STATE_ERROR", fault.Clip(string(*req.State)))
 	}
-	if err := a.db.ReportUnmanagedTrial(ctx, t.ID, state); err != nil {
+	if err := experiments.ReportUnmanagedTrial(ctx, a.db, t.ID, state); err != nil {
 		return nil, err
 	}
 	shown, err := a.shownTrial(ctx, t.ID)
@@ -224,23 +225,23 @@ func (a *API) patchTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *
 		return nil, err
 	}
 	if shown.SearcherMetricValue != nil {
-		err = a.db.NoteUnmanagedBest(ctx, t.ID, *shown.SearcherMetricValue)
+		err = experiments.NoteUnmanagedBest(ctx, a.db, t.ID, *shown.SearcherMetricValue)
 	}
-	a.bus.Publish(store.TopicIntent)
+	a.bus.Publish(lifecycle.TopicIntent)
 	return &v1.PatchTrialResponse{Trial: shown}, err
 }
 
 // unmanagedCheckpoint finds the task and the run in whose name a user's session reports a checkpoint, which only programs
 // of unmanaged trials may do.
 func (a *API) unmanagedCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoint) (task string, run int, err error) {
-	t, run, err := a.db.UnmanagedRunOf(ctx, k.TaskID)
+	t, run, err := experiments.UnmanagedRunOf(ctx, a.db, k.TaskID)
 	if fault.Is(err, fault.NotFound) {
 		return "", 0, fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
 	}
 	if err != nil {
 		return "", 0, err
 	}
-	if err := a.onTrial().Allow(c, auth.Report, t); err != nil {
+	if err := experiments.OnTrial(a.db).Allow(c, auth.Report, t); err != nil {
 		return "", 0, err
 	}
 	if err := a.admitOutside(ctx, c, t.OwnerID, len(k.Metadata)); err != nil {
@@ -261,9 +262,9 @@ func (a *API) heard(ctx context.Context, c *rest.Call, task string) error {
 	if c.Who().IsTask() || !a.heardOf.Take(task, time.Now()) {
 		return nil
 	}
-	reopened, err := a.db.HearUnmanagedTrial(ctx, task)
+	reopened, err := experiments.HearUnmanagedTrial(ctx, a.db, task)
 	if reopened {
-		a.bus.Publish(store.TopicIntent)
+		a.bus.Publish(lifecycle.TopicIntent)
 	}
 	return err
 }
@@ -276,7 +277,7 @@ func (a *API) admitChange(ctx context.Context, c *rest.Call, owner, bytes int) e
 	if c.Who().IsTask() || bytes <= smallChange {
 		return nil
 	}
-	return a.db.AdmitStored(ctx, owner, int64(bytes))
+	return a.users.Admit(ctx, owner, int64(bytes))
 }
 
 // admitOutside fails if the owner of a trial that runs outside of the cluster stores as much as one user may. Inside, slots bound how many
@@ -285,5 +286,5 @@ func (a *API) admitOutside(ctx context.Context, c *rest.Call, owner, bytes int) 
 	if c.Who().IsTask() {
 		return nil
 	}
-	return a.db.AdmitStored(ctx, owner, int64(bytes))
+	return a.users.Admit(ctx, owner, int64(bytes))
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/live"
+	"github.com/detent-ml/detent/master/live/updates"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/updates"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -61,7 +62,7 @@ func (a *API) followUpdates(_ context.Context, c *rest.Call) error {
 			return
 		}
 		defer ws.Close()
-		wake, stop := a.bus.Subscribe(store.TopicUpdates)
+		wake, stop := a.bus.Subscribe(live.TopicUpdates)
 		defer stop()
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -107,7 +108,7 @@ func subscriptions(ctx context.Context, ws *websocket.Conn, end context.CancelCa
 
 // A follower is one client of /stream.
 type follower struct {
-	db               *store.DB
+	db               *database.DB
 	ws               *websocket.Conn
 	inTurn           func(ctx context.Context, fn func() error) error // calls fn with a share of those for streams
 	projects, models auth.Scope                                       // where the client may view them
@@ -170,31 +171,30 @@ func (f *follower) subscribe(ctx context.Context, r updates.Request) error {
 
 // compare sends what has changed since the client was last told.
 func (f *follower) compare(ctx context.Context) error {
-	db := f.db
-	if err := changes(ctx, f, f.on.Projects, &f.told.projects, f.projects, db.ProjectUpdates, db.ProjectsByID,
+	if err := changes(ctx, f, f.on.Projects, &f.told.projects, f.projects, live.ProjectUpdates, live.ProjectsByID,
 		func(gone string) updates.Message { return updates.Message{ProjectsDeleted: gone} },
 		func(p *updates.Project) updates.Message { return updates.Message{Project: p} }); err != nil {
 		return err
 	}
-	if err := changes(ctx, f, f.on.Models, &f.told.models, f.models, db.ModelUpdates, db.ModelsByID,
+	if err := changes(ctx, f, f.on.Models, &f.told.models, f.models, live.ModelUpdates, live.ModelsByID,
 		func(gone string) updates.Message { return updates.Message{ModelsDeleted: gone} },
 		func(m *updates.Model) updates.Message { return updates.Message{Model: m} }); err != nil {
 		return err
 	}
-	return changes(ctx, f, f.on.Versions, &f.told.versions, f.models, db.VersionUpdates, db.VersionsByID,
+	return changes(ctx, f, f.on.Versions, &f.told.versions, f.models, live.VersionUpdates, live.VersionsByID,
 		func(gone string) updates.Message { return updates.Message{VersionsDeleted: gone} },
 		func(v *updates.Version) updates.Message { return updates.Message{Version: v} })
 }
 
 // changes compares one kind of object, and sends the deleted ids before the changed rows.
 func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *[]updates.Row, scope auth.Scope,
-	list func(context.Context, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, auth.Scope, []int) ([]T, []int, error),
+	list func(context.Context, *database.DB, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, *database.DB, auth.Scope, []int) ([]T, []int, error),
 	deleted func(string) updates.Message, changed func(*T) updates.Message,
 ) error {
 	if on == nil { // the client has not subscribed to this kind, so it receives nothing of it, as in Determined
 		return nil
 	}
-	now, err := list(ctx, scope, on)
+	now, err := list(ctx, f.db, scope, on)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *
 	for most := followFirst; len(ids) > 0; {
 		n := min(len(ids), most)
 		if err := f.inTurn(ctx, func() error {
-			rows, rest, err := read(ctx, scope, ids[:n])
+			rows, rest, err := read(ctx, f.db, scope, ids[:n])
 			if err != nil {
 				return err
 			}

@@ -5,17 +5,18 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // registerWorkspaces gives the room of workspaces what it uses of experiments, of callers, and of the audit trail.
 func (a *API) registerWorkspaces() {
-	workspaces.Routes(a.router, workspaces.Deps{DB: a.db.DB, Roles: a.db.Roles, Pools: a.cfg.Pools, RolesChanged: a.auth.Forget, MountSecrets: a.cfg.Site.Secrets.Name,
-		StoreAgentUser: accounts.PartOfAgentUser, AgentUser: accounts.WireAgentUser, Admit: a.db.AdmitStored, AdmitChange: a.admitChange, Delete: a.db.DeleteWorkspace,
-		DeleteProject: a.db.DeleteProject, Note: audit.Note, CheckPolicy: a.experiments.CheckPolicy, BindingsChanged: func() { a.bus.Publish(store.TopicIntent) }})
+	workspaces.Routes(a.router, workspaces.Deps{DB: a.db, Roles: a.cfg.Roles, Pools: a.cfg.Pools, RolesChanged: a.auth.Forget, MountSecrets: a.cfg.Site.Secrets.Name,
+		StoreAgentUser: accounts.PartOfAgentUser, AgentUser: accounts.WireAgentUser, Admit: a.users.Admit, AdmitChange: a.admitChange, Delete: of(a.db, experiments.DeleteWorkspace),
+		DeleteProject: of(a.db, experiments.DeleteProject), Note: audit.Note, CheckPolicy: a.experiments.CheckPolicy, BindingsChanged: func() { a.bus.Publish(lifecycle.TopicIntent) }})
 }
 
 // allowed returns an error if the policies of a workspace do not allow a change to what runs or
@@ -32,7 +33,7 @@ func (a *API) allowed(ctx context.Context, workspace int, workload string, chang
 }
 
 func (a *API) guardOf(ctx context.Context, workspace int, workload string) (launch.Guard, error) {
-	ws, err := workspaces.Get(ctx, a.db.DB, workspace)
+	ws, err := workspaces.Get(ctx, a.db, workspace)
 	if err != nil {
 		return launch.Guard{}, err
 	}
@@ -42,7 +43,7 @@ func (a *API) guardOf(ctx context.Context, workspace int, workload string) (laun
 // inClosedPools adds to reasons why experiments cannot be activated those whose pool is not open to
 // their workspace.
 func (a *API) inClosedPools(ctx context.Context, ids []int, why map[int]error) (map[int]error, error) {
-	list, err := a.db.ClosedExperiments(ctx, ids, 0, 0)
+	list, err := experiments.ClosedExperiments(ctx, a.db, ids, 0, 0)
 	for _, e := range list {
 		if why == nil {
 			why = map[int]error{}

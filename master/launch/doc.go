@@ -1,4 +1,4 @@
-// Package launch turns requests into rows: an experiment (store.NewExperiment), a notebook,
+// Package launch turns requests into rows: an experiment (store.New), a notebook,
 // shell, command or TensorBoard (tasks.New), or the continuation of an experiment
 // (store.Continuation).
 //
