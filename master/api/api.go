@@ -13,7 +13,6 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/audit"
-	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
@@ -120,20 +119,17 @@ type API struct {
 	limits     *limits
 	trail      *audit.Trail
 	forwarders *accounts.Forwarders
-	webSockets webSockets
 
-	heardOf  *cache.Rates[string] // signs of life of unmanaged trials, by task
-	taskIO   *taskIO              // receives the reports of tasks
+	taskIO   *taskIO // receives the reports of tasks
 	memory   *experiments.Memory
-	users    *diskuse.Users  // what they store
-	driven   *drivenSearches // searches that programs outside drive
-	shown    *shownConfigs
+	users    *diskuse.Users // what they store
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
 
 	nodes       nodes.Inventory
 	checkpoints checkpoints.Deps
-	experiments *launch.Experiments
+	experiments experiments.Deps
+	launcher    *launch.Experiments
 	tasks       *launch.Tasks
 	code        *contexts.Sender
 }
@@ -142,19 +138,17 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *database.DB, bus *database.Bus, id attempts.Identity, disc attempts.Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, log: log,
 		auth: accounts.NewAuthenticator(db, cfg.Roles, bus, taskWho(db, cfg.Roles)), trail: audit.New(ctx, db, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
-		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
-		heardOf: cache.NewRates[string](1, heardEvery, maxHeard)}
+		forwarders: accounts.NewForwarders(log), stopping: ctx}
 	a.memory, a.users = experiments.NewMemory(cfg.Memory), diskuse.NewUsers(db, cfg.Stored)
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db)
-	a.experiments, a.tasks = a.launchers()
+	a.launcher, a.tasks = a.launchers()
+	a.experiments = a.experimentDeps()
 	a.checkpoints = a.checkpointDeps()
 	a.taskIO = newTaskIO(ctx, db, bus, &a.cfg, log)
-	a.Attempts = a.attempts(id, disc)
-	a.registerTaskRoutes()
-	a.registerUserRoutes() // in any order (rest/route_order.go)
+	a.Attempts = a.attemptDeps(id, disc)
+	a.registerRooms()
 	a.router.Mount()
 	return a
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
-// registerLogs gives the room of logs what it uses of experiments, trials, tasks and their owners, which are here.
+// registerLogs gives the room of logs what it uses of experiments, trials, tasks and their owners.
 func (a *API) registerLogs() {
-	logs.Routes(a.router, logs.Deps{DB: a.db, Bus: a.bus, Store: a.taskIO.logs, Policies: a.taskIO.policies, Limits: a.taskIO.streams, AdmitOutside: a.admitOutside, Heard: a.heard,
+	logs.Routes(a.router, logs.Deps{DB: a.db, Bus: a.bus, Store: a.taskIO.logs, Policies: a.taskIO.policies, Limits: a.taskIO.streams, AdmitOutside: a.users.AdmitOutside, Heard: a.experiments.Heard.From,
 		Experiments: a.chosenGroups, NoExperiment: experiments.NotFound,
 		Trial: func(ctx context.Context, id int) (logs.Log, error) {
 			t, err := experiments.GetTrial(ctx, a.db, id)
@@ -35,7 +35,7 @@ func (a *API) registerLogs() {
 
 // chosenGroups are the experiments of chosen.
 func (a *API) chosenGroups(ctx context.Context, c *rest.Call, project int, req *v1.BulkRequest) (list []logs.Group, missing []int, err error) {
-	found, missing, err := a.chosen(ctx, c, c.Scope(), project, req)
+	found, missing, err := a.experiments.Chosen(ctx, c, c.Scope(), project, req)
 	for _, e := range found {
 		list = append(list, logs.Group{ID: e.ID, Is: e.Object()})
 	}

@@ -14,12 +14,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// newMetricWriter gives the writer of reports what it uses of searches, which are here.
+// newMetricWriter gives the writer of reports what it uses of searches.
 func newMetricWriter(db *database.DB, bus *database.Bus, limit int64) *metrics.Writer {
 	return metrics.NewWriter(db, bus, limit, metrics.Searches{Add: experiments.AppendValidations, Topic: lifecycle.TopicEvents})
 }
 
-// registerMetrics gives the room of metrics what it uses of experiments, trials and logs, which are here.
+// registerMetrics gives the room of metrics what it uses of experiments, trials and logs.
 func (a *API) registerMetrics() {
 	metrics.Routes(a.router, metrics.Deps{DB: a.db, Log: a.log, Writer: a.taskIO.metrics, Reporting: experiments.OnReportingTrial(a.db),
 		Trial: func(ctx context.Context, id int) (metrics.Trial, error) {
@@ -30,35 +30,15 @@ func (a *API) registerMetrics() {
 			e, err := experiments.GetHead(ctx, a.db, id)
 			return metrics.Experiment{ID: e.ID, Is: e.Object()}, err
 		},
-		Trials: a.visibleTrials, HParams: a.hparamsOf, Searches: of(a.db, experiments.SearchesOf), SearcherMetric: of(a.db, experiments.SearcherMetric),
+		Trials: a.experiments.VisibleTrials, HParams: a.experiments.HParamsOf,
+		Searches: of(a.db, experiments.SearchesOf), SearcherMetric: of(a.db, experiments.SearcherMetric),
 		Accept: func(ctx context.Context, c *rest.Call, of metrics.Trial, bytes int) error {
-			if err := a.admitOutside(ctx, c, of.Is.OwnerID, bytes); err != nil {
+			if err := a.users.AdmitOutside(ctx, c, of.Is.OwnerID, bytes); err != nil {
 				return err
 			}
-			return a.heard(ctx, c, of.Task)
+			return a.experiments.Heard.From(ctx, c, of.Task)
 		},
-		Warn: a.warnTask, Streams: a.webSockets.metrics, InTurn: a.inSeries})
-}
-
-// visibleTrials are trials that a query names and the caller may look at.
-func (a *API) visibleTrials(ctx context.Context, c *rest.Call, ids []int) ([]v1.Trial, error) {
-	list := make([]experiments.Trial, len(ids))
-	for i, id := range ids {
-		var err error
-		if list[i], err = experiments.VisibleTrial(ctx, a.db, c, id); err != nil {
-			return nil, err
-		}
-	}
-	return a.wireTrials(ctx, list)
-}
-
-func (a *API) hparamsOf(ctx context.Context, trials []int) (map[int][]byte, error) {
-	list, err := experiments.TrialsByID(ctx, a.db, trials)
-	of := make(map[int][]byte, len(list))
-	for _, t := range list {
-		of[t.ID] = t.HParams
-	}
-	return of, err
+		Warn: a.warnTask, Streams: a.limits.charts, InTurn: a.inSeries})
 }
 
 // warnTask writes a warning to the log of the task that calls.

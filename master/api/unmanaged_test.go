@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/experiments"
 )
@@ -313,13 +312,13 @@ func TestReportsAreSignsOfLife(t *testing.T) {
 			if got := me.stateOf("trial", trial); got != "STATE_ERROR" {
 				t.Errorf("silent: %s", got)
 			}
-			r.api.heardOf = cache.NewRates[string](1, time.Hour, 10) // as after heardEvery
+			*r.api.experiments.Heard = *experiments.NewHeard(r.db, r.bus) // as after heardEvery
 			report(trial, task)
 			if got := me.stateOf("trial", trial); got != "STATE_RUNNING" {
 				t.Errorf("closed for silence, and heard again: %s", got)
 			}
 			me.patchTrial(trial, "COMPLETED")
-			r.api.heardOf = cache.NewRates[string](1, time.Hour, 10)
+			*r.api.experiments.Heard = *experiments.NewHeard(r.db, r.bus)
 			report(trial, task)
 			if got := me.stateOf("trial", trial); got != "STATE_COMPLETED" {
 				t.Errorf("completed, and a late report: %s", got)

@@ -1,4 +1,4 @@
-package diskuse
+package diskuse_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/diskuse"
 
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
@@ -46,7 +48,7 @@ func (w *world) stores(name string) (user, experiment int) {
 	if _, err := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}).Append(ctx, logs.Batch{TaskID: task, Lines: []logs.Line{{At: time.Now(), Rank: -1, Text: noise(20_000)}}}); err != nil {
 		w.T.Fatal(err)
 	}
-	if err := w.Writer(experiments.AppendValidations).Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: new(1), Metrics: json.RawMessage(`{"text":"` + noise(30_000) + `"}`)}); err != nil {
+	if err := w.Writer(nil).Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: new(1), Metrics: json.RawMessage(`{"text":"` + noise(30_000) + `"}`)}); err != nil {
 		w.T.Fatal(err)
 	}
 	w.Summarize()
@@ -58,10 +60,10 @@ func (w *world) stores(name string) (user, experiment int) {
 // the end of the retention of logs frees it.
 func TestStored(t *testing.T) {
 	w := newWorld(t)
-	users := NewUsers(w.DB, Limits{Owner: 100 << 10})
+	users := diskuse.NewUsers(w.DB, diskuse.Limits{Owner: 100 << 10})
 	ben, experiment := w.stores("benjamin") // 40,000 bytes of code
 	eve, _ := w.stores("eve")
-	got, err := Of(t.Context(), w.DB, ben)
+	got, err := diskuse.Of(t.Context(), w.DB, ben)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestStored(t *testing.T) {
 	if err := users.Admit(t.Context(), eve, 0); err != nil {
 		t.Errorf("another user: %v", err)
 	}
-	if list, err := Most(t.Context(), w.DB, 10); err != nil || len(list) < 2 || list[0].UserID != ben || list[1].UserID != eve || list[0].All() <= list[1].All() {
+	if list, err := diskuse.Most(t.Context(), w.DB, 10); err != nil || len(list) < 2 || list[0].UserID != ben || list[1].UserID != eve || list[0].All() <= list[1].All() {
 		t.Errorf("the users who store the most: %+v, %v", list, err)
 	}
 	w.Exec(`UPDATE tasks SET ended_at = now() - interval '3 days' WHERE owner_id = $1`, ben)
@@ -107,7 +109,7 @@ func TestStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := Of(t.Context(), w.DB, ben); err != nil || got.All() != 0 {
+	if got, err := diskuse.Of(t.Context(), w.DB, ben); err != nil || got.All() != 0 {
 		t.Errorf("after the deletion: %+v, %v", got, err)
 	}
 }
@@ -115,7 +117,7 @@ func TestStored(t *testing.T) {
 // TestCodeWithoutExperiment: code that was sent, and that no experiment has, counts for the user who sent it.
 func TestCodeWithoutExperiment(t *testing.T) {
 	w := newWorld(t)
-	users := NewUsers(w.DB, Limits{Owner: 10_000})
+	users := diskuse.NewUsers(w.DB, diskuse.Limits{Owner: 10_000})
 	if err := contexts.Save(t.Context(), w.DB, 1, []byte("h"), func(to io.Writer) error { _, err := to.Write(make([]byte, 20_000)); return err }); err != nil {
 		t.Fatal(err)
 	}
@@ -128,25 +130,5 @@ func TestCodeWithoutExperiment(t *testing.T) {
 	}
 	if err := users.Admit(t.Context(), 1, 0); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestAdmittedTogether: the requests that a master has admitted since it read what a user stores count too.
-func TestAdmittedTogether(t *testing.T) {
-	w := newWorld(t)
-	users := NewUsers(w.DB, Limits{Owner: 100_000})
-	sum := users.of(1)
-	sum.at, sum.held = time.Now(), Use{Code: 90_000}
-	if err := users.Admit(t.Context(), 1, 20_000); err != nil {
-		t.Error(err)
-	}
-	if sum.added != 20_000 || sum.held.Code != 90_000 {
-		t.Errorf("%+v", sum)
-	}
-	if err := users.Admit(t.Context(), 1, 0); err != nil { // the sum is over the limit; the database has nothing
-		t.Error(err)
-	}
-	if sum.added != 0 || sum.held.Code != 0 {
-		t.Errorf("nothing was read: %+v", sum)
 	}
 }

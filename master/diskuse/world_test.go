@@ -1,4 +1,4 @@
-package diskuse
+package diskuse_test
 
 import (
 	"testing"

@@ -111,3 +111,22 @@ func reporter(ctx context.Context, db *database.DB, c *rest.Call, id int, of fun
 	t, err := GetTrial(ctx, db, id)
 	return metrics.Trial{ID: id, Task: t.TaskID, Is: of(t)}, err
 }
+
+// MayReport fails if a caller may not report for an experiment, or for one of its trials.
+func (d Deps) MayReport(ctx context.Context, c *rest.Call, experiment int, trial *int) error {
+	if trial == nil {
+		e, err := GetHead(ctx, d.DB, experiment)
+		if err != nil {
+			return err
+		}
+		return c.May(auth.Report, e.Object())
+	}
+	r, err := GetTrial(ctx, d.DB, *trial)
+	if err == nil {
+		err = c.May(auth.Report, r.Object())
+	}
+	if err == nil && r.ExperimentID != experiment {
+		err = fault.New(fault.Invalid, "trialId: trial %d belongs to experiment %d, and not to %d", r.ID, r.ExperimentID, experiment)
+	}
+	return err
+}

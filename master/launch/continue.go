@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -280,4 +283,39 @@ func runsAlike(a, b expconf.Config) (bool, error) {
 	of := a.Resources
 	b.Resources.Priority, b.Resources.Weight, b.Resources.MaxSlots, b.Resources.ResourcePool, b.Resources.SlotsPerTrial = of.Priority, of.Weight, of.MaxSlots, of.ResourcePool, of.SlotsPerTrial
 	return alike(a, b)
+}
+
+// continueTimeout is how long a call waits until an experiment continues. The leader continues
+// it at once; without a leader the request is stored.
+const continueTimeout = 5 * time.Second
+
+func (d Deps) continueExperiment(ctx context.Context, c *rest.Call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
+	e, err := experiments.Get(ctx, d.DB, req.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.May(auth.Change, e.Object()); err != nil {
+		return nil, err
+	}
+	byOwner := auth.Owns(c.Who(), e.Object())
+	if optional.Value(req.OverrideConfig) != "" && !byOwner {
+		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
+	}
+	made, err := d.Launcher.Continue(ctx, e, optional.Value(req.OverrideConfig), byOwner)
+	if err != nil {
+		return nil, err
+	}
+	states, done := d.Bus.Subscribe(lifecycle.TopicState)
+	defer done()
+	d.Bus.Publish(lifecycle.TopicIntent)
+	_, err = rest.Await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return experiments.HasContinued(ctx, d.DB, e.ID, made.N) })
+	if err != nil {
+		return nil, err
+	}
+	if e, err = experiments.Get(ctx, d.DB, e.ID); err != nil {
+		return nil, err
+	}
+	resp := &v1.ContinueExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}
+	resp.Experiment, err = d.Room.Full(ctx, e, c.Who())
+	return resp, err
 }

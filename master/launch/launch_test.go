@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
@@ -375,7 +376,7 @@ func TestCodeIsKeptOnce(t *testing.T) {
 		t.Errorf("%x and %x, %d kept: %v", one.Context, two.Context, len(m.contexts), err)
 	}
 	for says, path := range map[string]string{"is absolute": "/etc/passwd", "leads out of it": "a/../../b", "is empty": ".", "control characters": "a\nb",
-		"simplest form": "a//b", "bytes long": strings.Repeat("a", maxPath+1), "folders and files on it": strings.Repeat("a/", MaxDepth) + "b"} {
+		"simplest form": "a//b", "bytes long": strings.Repeat("a", maxPath+1), "folders and files on it": strings.Repeat("a/", contexts.MaxDepth) + "b"} {
 		if _, err := submit(false, v1.File{Path: path, Type: fileRegular}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.20q: %v, want %q", path, err, says)
 		}

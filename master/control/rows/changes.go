@@ -202,7 +202,7 @@ func queuePlacement(b *database.Statements, p Placement) {
 
 // queueEvents adds a bundle's events. It locks the counter row of the experiment. Bundles
 // are in the order of experiments, so masters lock these rows in the same order as
-// store.AppendEvents does.
+// experiments.AppendEvents does.
 func queueEvents(b *database.Statements, events []experiments.NewEvent) {
 	byExperiment := map[int][]experiments.NewEvent{}
 	for _, e := range events {
