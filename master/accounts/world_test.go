@@ -8,7 +8,6 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 

@@ -29,6 +29,7 @@ import (
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search/budget"
+	"github.com/detent-ml/detent/master/searches"
 	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
@@ -122,7 +123,10 @@ type API struct {
 
 	taskIO   *taskIO // receives the reports of tasks
 	memory   *experiments.Memory
-	users    *diskuse.Users // what they store
+	users    *diskuse.Users
+	configs  *experiments.ShownConfigs
+	heard    *experiments.Heard
+	driven   *searches.Driven
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
 
@@ -130,6 +134,7 @@ type API struct {
 	checkpoints checkpoints.Deps
 	experiments experiments.Deps
 	launcher    *launch.Experiments
+	launch      launch.Deps
 	tasks       *launch.Tasks
 	code        *contexts.Sender
 }
@@ -140,11 +145,13 @@ func New(ctx context.Context, cfg Config, db *database.DB, bus *database.Bus, id
 		auth: accounts.NewAuthenticator(db, cfg.Roles, bus, taskWho(db, cfg.Roles)), trail: audit.New(ctx, db, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
 		forwarders: accounts.NewForwarders(log), stopping: ctx}
 	a.memory, a.users = experiments.NewMemory(cfg.Memory), diskuse.NewUsers(db, cfg.Stored)
+	a.configs, a.heard, a.driven = experiments.NewShownConfigs(), experiments.NewHeard(db, bus), searches.NewDriven(db, cfg.Memory.Bytes/searches.DrivenPart)
 	a.router = rest.New(ctx, a.restConfig())
 	a.nodes = nodes.Inventory{DB: db, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db)
 	a.launcher, a.tasks = a.launchers()
 	a.experiments = a.experimentDeps()
+	a.launch = launch.Deps{DB: db, Bus: bus, Launcher: a.launcher, Full: a.experiments.Full}
 	a.checkpoints = a.checkpointDeps()
 	a.taskIO = newTaskIO(ctx, db, bus, &a.cfg, log)
 	a.Attempts = a.attemptDeps(id, disc)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -64,8 +64,8 @@ func (a *attempt) next(run, members int) *attempt {
 }
 
 // identify makes an identity for a member.
-func (a *attempt) identify(rank int, change ...func(*attempts.Workload)) string {
-	w := attempts.Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(a.id, ".", "-"), Group: fmt.Sprint("rank-", rank),
+func (a *attempt) identify(rank int, change ...func(*task.Workload)) string {
+	w := task.Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(a.id, ".", "-"), Group: fmt.Sprint("rank-", rank),
 		NomadAllocID: fmt.Sprintf("nomad-%s-%d", a.id, rank), FirstOfGroup: true, NodeID: fmt.Sprint("n", rank)}
 	for _, c := range change {
 		c(&w)

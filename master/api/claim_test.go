@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/task"
 )
 
 func TestClaimAndSpec(t *testing.T) {
@@ -67,12 +67,12 @@ func TestClaimAndSpec(t *testing.T) {
 		t.Errorf("the configuration lost its length: %v", files["trial.json"]["config"])
 	}
 	// The code, by the path that the specification names, and in Determined's way.
-	task := r.task(got["token"].(string))
-	tgz := task.get(spec["contextUrl"].(string)).ok().body
+	own := r.task(got["token"].(string))
+	tgz := own.get(spec["contextUrl"].(string)).ok().body
 	if names := tarNames(t, bytes.NewReader(tgz)); names != "train.py" {
 		t.Errorf("the code has %q", names)
 	}
-	if b64 := at(t, task.get("/api/v1/tasks/"+a.task+"/context_directory").ok().tree(), "b64Tgz"); b64 != base64.StdEncoding.EncodeToString(tgz) {
+	if b64 := at(t, own.get("/api/v1/tasks/"+a.task+"/context_directory").ok().tree(), "b64Tgz"); b64 != base64.StdEncoding.EncodeToString(tgz) {
 		t.Error("the two forms of the code differ")
 	}
 	// The owner's session is good while the attempt lives, and not longer.
@@ -89,9 +89,9 @@ func TestClaimAndSpec(t *testing.T) {
 	a.claim(1, me, "p2").says(409, "another runner process")
 	a.claim(0, me, "p1").says(403, "rank-1", "rank-0")
 	a.claim(0, "forged", "p1").says(401, "identity")
-	a.claim(0, a.identify(0, func(w *attempts.Workload) { w.Namespace = "other" }), "p").says(403, "namespace other")
-	a.claim(0, a.identify(0, func(w *attempts.Workload) { w.JobID = "det-elsewhere" }), "p").says(403, "det-elsewhere")
-	a.claim(0, a.identify(0, func(w *attempts.Workload) { w.FirstOfGroup = false }), "p").says(409, "replace")
+	a.claim(0, a.identify(0, func(w *task.Workload) { w.Namespace = "other" }), "p").says(403, "namespace other")
+	a.claim(0, a.identify(0, func(w *task.Workload) { w.JobID = "det-elsewhere" }), "p").says(403, "det-elsewhere")
+	a.claim(0, a.identify(0, func(w *task.Workload) { w.FirstOfGroup = false }), "p").says(409, "replace")
 	a.claim(0, a.identify(0), "").says(400, "nonce")
 }
 

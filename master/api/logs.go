@@ -33,7 +33,7 @@ func (a *API) registerLogs() {
 		}})
 }
 
-// chosenGroups are the experiments of chosen.
+// chosenGroups are the experiments of a bulk call.
 func (a *API) chosenGroups(ctx context.Context, c *rest.Call, project int, req *v1.BulkRequest) (list []logs.Group, missing []int, err error) {
 	found, missing, err := a.experiments.Chosen(ctx, c, c.Scope(), project, req)
 	for _, e := range found {

@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
-// models gives the room of models what it uses of workspaces, checkpoints and their owners, which are here.
+// models gives the room of models what it uses of workspaces, checkpoints and their owners.
 func (a *API) models() models.Deps {
 	return models.Deps{DB: a.db, DefaultWorkspace: workspaces.Default, LockWorkspace: workspaces.Lock, Admit: a.users.Admit, AdmitChange: a.users.AdmitChange, Note: audit.Note, Workspace: a.workspaceNamed,
 		CheckpointOf: func(ctx context.Context, name string) (string, auth.Object, error) {

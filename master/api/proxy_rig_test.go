@@ -175,7 +175,7 @@ func (p *proxiedTask) start() {
 	id := p.id + ".1"
 	p.v.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: id, Members: []rows.PlacedMember{{NodeID: "n0", NodeName: "node-0"}}}}})
 	jwt := "jwt-of-" + id
-	p.v.identity.known[jwt] = attempts.Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(id, ".", "-"), Group: "rank-0",
+	p.v.identity.known[jwt] = task.Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(id, ".", "-"), Group: "rank-0",
 		NomadAllocID: "nomad-" + id, FirstOfGroup: true, NodeID: "n0"}
 	var claimed struct {
 		Token string

@@ -19,7 +19,7 @@ func (a *API) registerQueue() {
 				return guard.Allows(launch.Change{Priority: ch.Priority, Weight: ch.Weight, Pool: ch.Pool})
 			}, err
 		},
-		ChangeExperiment: a.launchDeps().ChangeJob, TaskFits: a.launchDeps().TaskFits,
+		ChangeExperiment: a.launch.ChangeJob, TaskFits: a.launch.TaskFits,
 		PrioritizeExperiment: func(ctx context.Context, tx *database.DB, id, priority int) error {
 			return experiments.ChangeWithin(ctx, tx, id, experiments.Patch{Priority: &priority})
 		}})

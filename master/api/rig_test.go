@@ -26,7 +26,6 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/sender"
@@ -49,13 +48,13 @@ type rig struct {
 }
 
 // fakeIdentity knows identities by their text.
-type fakeIdentity struct{ known map[string]attempts.Workload }
+type fakeIdentity struct{ known map[string]task.Workload }
 
-func (f *fakeIdentity) VerifyIdentity(_ context.Context, jwt string) (attempts.Workload, error) {
+func (f *fakeIdentity) VerifyIdentity(_ context.Context, jwt string) (task.Workload, error) {
 	if w, ok := f.known[jwt]; ok {
 		return w, nil
 	}
-	return attempts.Workload{}, fault.New(fault.Unauthenticated, "the identity is not one that this cluster issued")
+	return task.Workload{}, fault.New(fault.Unauthenticated, "the identity is not one that this cluster issued")
 }
 
 // fakeDiscovery knows members by allocation.
@@ -98,7 +97,7 @@ func rigOf(t testing.TB, change ...func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, db: db, dsn: dsn, log: &lockedBuffer{}, client: &http.Client{Timeout: 90 * time.Second},
-		identity:  &fakeIdentity{known: map[string]attempts.Workload{}},
+		identity:  &fakeIdentity{known: map[string]task.Workload{}},
 		discovery: &fakeDiscovery{members: map[string]map[int]attempts.Endpoint{}}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.bus = database.NewBus(dsn, log)
@@ -143,6 +142,7 @@ func (r *rig) another(change ...func(*Config)) *rig {
 	ctx, cancel := context.WithCancel(context.Background())
 	second := *r
 	cfg := rigConfig(r.t)
+	cfg.Roles, cfg.Stored, cfg.Memory = r.api.cfg.Roles, r.api.cfg.Stored, r.api.cfg.Memory
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -19,9 +19,9 @@ func (a *API) registerRooms() {
 	a.registerMaster()
 	audit.Routes(a.router, a.db)
 	a.registerWorkspaces()
-	launch.Routes(a.router, a.launchDeps())
+	launch.Routes(a.router, a.launch)
 	experiments.Routes(a.router, a.experiments)
-	searches.Routes(a.router, a.searchDeps())
+	searches.Routes(a.router, searches.Deps{DB: a.db, Bus: a.bus, Memory: a.memory, Driven: a.driven})
 	runs.Routes(a.router, runs.Deps{DB: a.db, Bus: a.bus, Users: a.users, Experiments: a.experiments})
 	live.Routes(a.router, live.Deps{DB: a.db, Bus: a.bus, Reports: a.taskIO.feed, States: a.taskIO.states, InTurn: a.inSeries,
 		Streams: a.limits.streams, Followers: a.limits.followers})

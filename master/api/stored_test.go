@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/diskuse"
-
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 

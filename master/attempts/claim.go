@@ -29,20 +29,7 @@ const minNonce = 20
 // allocation that it belongs to. It is the cluster's side of the gate.
 type Identity interface {
 	// VerifyIdentity checks signature, audience and lifetime.
-	VerifyIdentity(ctx context.Context, jwt string) (Workload, error)
-}
-
-// A Workload has the claims of a verified identity.
-type Workload struct {
-	Namespace    string
-	JobID        string
-	Group        string
-	NomadAllocID string
-	// FirstOfGroup is false when Nomad made this allocation to replace another:
-	// the gate refuses it.
-	FirstOfGroup bool
-	NodeID       string
-	Region       string // of Nomad, as pools name it; "": the master's own
+	VerifyIdentity(ctx context.Context, jwt string) (task.Workload, error)
 }
 
 // claim is the gate (docs/rfd/0004-the-gate.md). No program of a task starts before the master
@@ -67,7 +54,7 @@ func (d Deps) claim(ctx context.Context, c *rest.Call, req *v1.ClaimRequest) (*v
 	name := id + "/" + strconv.Itoa(req.Rank)
 	token, tokenHash := auth.DerivedToken(req.Nonce, "attempt "+name)
 	session, sessionHash := auth.DerivedToken(req.Nonce, "session "+name)
-	got, err := d.Claim(ctx, Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup, NodeID: w.NodeID,
+	got, err := Accept(ctx, d.DB, Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup, NodeID: w.NodeID,
 		Namespace: w.Namespace, Pools: d.poolsIn(w),
 		Nonce: hex.EncodeToString(auth.HashToken(req.Nonce)), Address: req.Address, Ports: req.Ports, Certificate: req.Certificate,
 		TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
@@ -100,7 +87,7 @@ func isFingerprint(s string) bool {
 }
 
 // checkIdentity rejects a claim that a workload identity does not permit.
-func (d Deps) checkIdentity(w Workload, id string, rank int) error {
+func (d Deps) checkIdentity(w task.Workload, id string, rank int) error {
 	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
 	case len(d.poolsIn(w)) == 0 && w.Region != "":
@@ -125,7 +112,7 @@ func (d Deps) namespaces() []string {
 
 // poolsIn names the pools whose jobs run in a process's namespace and region. Otherwise a user who may
 // start jobs in one pool's namespace could claim the attempts of another pool.
-func (d Deps) poolsIn(w Workload) []string {
+func (d Deps) poolsIn(w task.Workload) []string {
 	own := d.namespaces()[0]
 	var names []string
 	for _, p := range d.Nodes.Pools {

@@ -18,7 +18,7 @@ import (
 
 // Deps is what the endpoints use of others.
 type Deps struct {
-	Gate
+	DB         *database.DB
 	Bus        *database.Bus
 	Log        *slog.Logger
 	Identity   Identity

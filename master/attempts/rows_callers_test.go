@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/schema/rowtest"
-
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -85,7 +84,7 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	}
 	for i, c := range claims {
 		all.Go(func() {
-			if _, err := (attempts.Gate{DB: db}).Claim(stranger(i), c); err != nil {
+			if _, err := attempts.Accept(stranger(i), db, c); err != nil {
 				t.Error(err)
 			}
 		})

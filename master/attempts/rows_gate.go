@@ -64,19 +64,16 @@ type claimable struct {
 	Pool         string `db:"pool"`
 }
 
-// A Gate accepts the claims of runners.
-type Gate struct{ DB *database.DB }
-
-// Claim accepts the claim of one runner process for each member of an attempt, while the
+// Accept accepts the claim of one runner process for each member of an attempt, while the
 // attempt is wanted. It locks the rows, so that only one of several simultaneous claims
 // succeeds, and the loop cannot end the attempt meanwhile. The same process may repeat its
 // claim, and gets a new token that replaces the old one.
 //
 // The first claim of a new run rolls its trial back: it archives the reports of earlier
 // runs beyond the checkpoint from which the run restarts.
-func (g Gate) Claim(ctx context.Context, c Claim) (Claimed, error) {
+func Accept(ctx context.Context, db *database.DB, c Claim) (Claimed, error) {
 	var out Claimed
-	owner, err := database.Scalar[string](ctx, g.DB, `SELECT u.username FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id WHERE a.id = $1`, c.AllocationID)
+	owner, err := database.Scalar[string](ctx, db, `SELECT u.username FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id WHERE a.id = $1`, c.AllocationID)
 	if fault.Is(err, fault.NotFound) {
 		return out, fault.New(fault.NotFound, "rank %d of attempt %s not found", c.Rank, c.AllocationID)
 	}
@@ -86,20 +83,20 @@ func (g Gate) Claim(ctx context.Context, c Claim) (Claimed, error) {
 	// Nomad vouches for the process, so it is no stranger; and a rollback of many reports takes as long as the owner's program has made it.
 	ctx = database.ForOwner(ctx, tasks.CallsOf(owner))
 	for range 3 { // its checkpoint may go away meanwhile
-		if err = g.rollBack(ctx, c); err != nil {
+		if err = rollBack(ctx, db, c); err != nil {
 			return out, err
 		}
-		if out, err = g.admit(ctx, c); !errors.Is(err, errNotRolledBack) {
+		if out, err = admit(ctx, db, c); !errors.Is(err, errNotRolledBack) {
 			return out, err
 		}
 	}
 	return out, err
 }
 
-// admit is the transaction of Claim. It only reads what rollBack has done: whoever waits here holds the member, for which
+// admit is the transaction of Accept. It only reads what rollBack has done: whoever waits here holds the member, for which
 // the leader waits.
-func (g Gate) admit(ctx context.Context, c Claim) (out Claimed, err error) {
-	err = g.DB.Tx(ctx, func(tx *database.DB) error {
+func admit(ctx context.Context, db *database.DB, c Claim) (out Claimed, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		m, err := lockMember(ctx, tx, c)
 		if err != nil {
 			return err
@@ -111,7 +108,7 @@ func (g Gate) admit(ctx context.Context, c Claim) (out Claimed, err error) {
 		if err != nil {
 			return err
 		}
-		if out, err = g.claimed(ctx, tx, c); err != nil {
+		if out, err = claimed(ctx, tx, c); err != nil {
 			return err
 		}
 		out.ActsForOwner = session
@@ -211,7 +208,7 @@ func pass(ctx context.Context, db *database.DB, c Claim, m claimable) (session b
 }
 
 // claimed reads what the runner needs to know.
-func (g Gate) claimed(ctx context.Context, db *database.DB, c Claim) (Claimed, error) {
+func claimed(ctx context.Context, db *database.DB, c Claim) (Claimed, error) {
 	out, err := claimedRow(ctx, db, c)
 	if err == nil && len(out.Devices) > 0 {
 		out.Node, err = nodes.Get(ctx, db, out.NodeID)

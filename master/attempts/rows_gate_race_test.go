@@ -23,7 +23,7 @@ func TestGateAgainstANewPassword(t *testing.T) {
 		return err
 	}
 	claim := func(id string) error {
-		got, err := attempts.Gate{DB: w.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
+		got, err := attempts.Accept(ctx, w.DB, rowtest.Claim(id, 0, "n"))
 		if err == nil && got.ActsForOwner {
 			t.Error("the gate gives a session after the new password")
 		}
@@ -92,10 +92,10 @@ func TestRollbackOfManyReports(t *testing.T) {
 	}
 	other := rowtest.Claim(id, 0, "n")
 	other.NodeID = "elsewhere"
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), other); err == nil || left() != attempts.RollBackChunk+10 {
+	if _, err := attempts.Accept(t.Context(), w.DB, other); err == nil || left() != attempts.RollBackChunk+10 {
 		t.Errorf("a rejected claim: %v; %d reports are left", err, left())
 	}
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil || left() != 4 || summarized() != 4 {
+	if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, 0, "n")); err != nil || left() != 4 || summarized() != 4 {
 		t.Errorf("%v; %d reports are left, and %d in the summary, want 4", err, left(), summarized())
 	}
 }
@@ -112,7 +112,7 @@ func TestRollbackIsDoneOnce(t *testing.T) {
 	id := w.Attempt(trial, 2, 3)
 	claim := func(rank, left, beyond int) {
 		t.Helper()
-		if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, rank, "n")); err != nil {
+		if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, rank, "n")); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.Int(`SELECT count(*)::int FROM metrics WHERE trial_id = $1 AND NOT archived`, trial); n != left {

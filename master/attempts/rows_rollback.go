@@ -31,11 +31,11 @@ func rolledBack(ctx context.Context, db *database.DB, trial int) (rollback, erro
 // rollBack archives the reports of earlier runs beyond the steps from which a run restarts, for a claim that would be
 // accepted. A trial may have reported millions of times, so it does that in steps, and notes in the trial that all are
 // done: the other members of the attempt then have nothing to do.
-func (g Gate) rollBack(ctx context.Context, c Claim) error {
+func rollBack(ctx context.Context, db *database.DB, c Claim) error {
 	var of claimable
 	var done rollback
 	var from checkpoints.Newest
-	err := g.DB.Snapshot(ctx, func(tx *database.DB) (err error) {
+	err := db.Snapshot(ctx, func(tx *database.DB) (err error) {
 		if of, err = readMember(ctx, tx, c, ""); err != nil || of.TrialID == nil || of.RunID < 2 || of.refusal(c) != nil {
 			of.TrialID = nil
 			return err
@@ -51,7 +51,7 @@ func (g Gate) rollBack(ctx context.Context, c Claim) error {
 	}
 	// This lock waits for reports that are being written, also of checkpoints, and holds nothing: later ones see the new run,
 	// and are refused.
-	err = g.DB.Tx(ctx, func(tx *database.DB) error {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		_, err := tx.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, *of.TrialID)
 		return err
 	})
@@ -59,8 +59,8 @@ func (g Gate) rollBack(ctx context.Context, c Claim) error {
 		return err
 	}
 	for more := true; more; {
-		err := g.DB.Tx(ctx, func(tx *database.DB) (err error) {
-			more, err = g.archiveReports(ctx, tx, *of.TrialID, of.RunID)
+		err := db.Tx(ctx, func(tx *database.DB) (err error) {
+			more, err = archiveReports(ctx, tx, *of.TrialID, of.RunID)
 			return err
 		})
 		if err != nil {
@@ -71,7 +71,7 @@ func (g Gate) rollBack(ctx context.Context, c Claim) error {
 }
 
 // archiveReports archives a part of the reports; more says that some may be left. One member of an attempt does it at a time.
-func (g Gate) archiveReports(ctx context.Context, db *database.DB, trial, run int) (more bool, err error) {
+func archiveReports(ctx context.Context, db *database.DB, trial, run int) (more bool, err error) {
 	if err := metrics.LockArchive(ctx, db, trial); err != nil {
 		return false, err
 	}

@@ -31,7 +31,7 @@ func TestGateHasOneWinner(t *testing.T) {
 			c := rowtest.Claim(id, 0, fmt.Sprintf("process-%d", i))
 			c.NomadAllocID = fmt.Sprintf("nomad-%d", i/2)
 			<-start
-			_, errs[i] = attempts.Gate{DB: []*database.DB{w.DB, other}[i%2]}.Claim(context.Background(), c)
+			_, errs[i] = attempts.Accept(context.Background(), []*database.DB{w.DB, other}[i%2], c)
 		})
 	}
 	close(start)
@@ -58,7 +58,7 @@ func TestGateAgainstTheEnd(t *testing.T) {
 		var wg sync.WaitGroup
 		var claimErr error
 		wg.Go(func() {
-			_, claimErr = attempts.Gate{DB: w.DB}.Claim(context.Background(), rowtest.Claim(id, 0, "n"))
+			_, claimErr = attempts.Accept(context.Background(), w.DB, rowtest.Claim(id, 0, "n"))
 		})
 		wg.Go(func() {
 			err := w.DB.Tx(context.Background(), func(tx *database.DB) error {
@@ -97,7 +97,7 @@ func TestGateRefusals(t *testing.T) {
 	}
 	refused := func(what string, c attempts.Claim, word string) {
 		t.Helper()
-		_, err := attempts.Gate{DB: w.DB}.Claim(t.Context(), c)
+		_, err := attempts.Accept(t.Context(), w.DB, c)
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v, want an error with %q", what, err, word)
 		}
@@ -121,7 +121,7 @@ func TestGateRefusals(t *testing.T) {
 	c.FirstOfGroup = false
 	refused("a replacement", c, "replace")
 	id, _ = fresh()
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
+	if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	refused("a second process", rowtest.Claim(id, 0, "other"), "another runner process")
@@ -132,7 +132,7 @@ func TestGateRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("exited", rowtest.Claim(id, 0, "n"), "exit was reported")
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 7, "n")); !fault.Is(err, fault.NotFound) {
+	if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, 7, "n")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such rank: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestClaimGivesAll(t *testing.T) {
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 4, 0)
 	id := w.Attempt(trial, 3, 2)
 	c := rowtest.Claim(id, 1, "n")
-	got, err := attempts.Gate{DB: w.DB}.Claim(ctx, c)
+	got, err := attempts.Accept(ctx, w.DB, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestClaimGivesAll(t *testing.T) {
 	}
 	// A repeated claim with other tokens makes the old ones invalid.
 	again := rowtest.Claim(id, 1, "n")
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(ctx, again); err != nil {
+	if _, err := attempts.Accept(ctx, w.DB, again); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := attempts.Who(ctx, w.DB, false, c.TokenHash); !fault.Is(err, fault.NotFound) {
@@ -201,7 +201,7 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 	w.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed', exit_reason = 'exit code 3'`)
 	w.Exec(`UPDATE trials SET restarts = 1`)
 	id := w.Attempt(trial, 2, 1)
-	got, err := attempts.Gate{DB: w.DB}.Claim(t.Context(), rowtest.Claim(id, 0, "n"))
+	got, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, 0, "n"))
 	if err != nil || got.FormerRun != 1 || got.FormerOutcome != "failed" || got.FormerReason != "exit code 3" || got.Restarts != 1 {
 		t.Errorf("the attempt before: %+v %v", got, err)
 	}

@@ -26,7 +26,7 @@ func newRig(t *testing.T) *rig {
 	identify := func(ctx context.Context, c rest.Credential) (auth.Who, error) {
 		return attempts.Who(ctx, r.DB, false, auth.HashToken(c.Token))
 	}
-	d := attempts.Deps{Gate: attempts.Gate{DB: r.DB}, Bus: r.Bus, Log: slog.New(slog.DiscardHandler), Reported: func() {}}
+	d := attempts.Deps{DB: r.DB, Bus: r.Bus, Log: slog.New(slog.DiscardHandler), Reported: func() {}}
 	r.Site = resttest.Serve(t, identify, func(router *rest.Router) { r.gathers = attempts.RoutesAndGathers(router, d) })
 	return r
 }
@@ -46,7 +46,7 @@ func (r *rig) running(members int) attempt {
 		token, hash := auth.NewToken()
 		c := rowtest.Claim(a.id, rank, "n")
 		c.TokenHash = hash
-		if _, err := (attempts.Gate{DB: r.DB}).Claim(t.Context(), c); err != nil {
+		if _, err := attempts.Accept(t.Context(), r.DB, c); err != nil {
 			t.Fatal(err)
 		}
 		a.ranks = append(a.ranks, r.With(token))

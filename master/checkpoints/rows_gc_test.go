@@ -145,7 +145,7 @@ func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
 	from := func(want string) {
 		t.Helper()
 		id := w.Attempt(trial, w.Int(`SELECT run_id + 1 FROM trials WHERE id = $1`, trial), 1)
-		got, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "nonce"))
+		got, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, 0, "nonce"))
 		if err != nil || got.Checkpoint == nil || *got.Checkpoint != want {
 			t.Errorf("the trial continues from %v, want %s; %v", got.Checkpoint, want, err)
 		}

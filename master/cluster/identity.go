@@ -14,6 +14,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/task"
 )
 
 const (
@@ -47,33 +48,33 @@ type claims struct {
 
 // VerifyIdentity checks the signature, audience and lifetime of a workload identity, and
 // reads its allocation from Nomad. The caller must check whether the attempt may run.
-func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, error) {
+func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (task.Workload, error) {
 	said, sub, err := c.verify(ctx, token, jobspecs.Audience)
 	if err != nil {
-		return Workload{}, err
+		return task.Workload{}, err
 	}
 	if sub[5] != jobspecs.IdentityName {
-		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted: its subject %q is not one of a Detent task", said.Subject)
+		return task.Workload{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted: its subject %q is not one of a Detent task", said.Subject)
 	}
 	group := sub[3]
-	w := Workload{Namespace: said.Namespace, JobID: said.JobID, Group: group, NomadAllocID: said.AllocationID}
+	w := task.Workload{Namespace: said.Namespace, JobID: said.JobID, Group: group, NomadAllocID: said.AllocationID}
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
 	a, _, err := c.api.Allocations().Info(w.NomadAllocID, c.query(call, w.Namespace))
 	if statusOf(err) == http.StatusNotFound {
-		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity belongs to Nomad allocation %s, which no longer exists", w.NomadAllocID)
+		return task.Workload{}, fault.New(fault.Unauthenticated, "the workload identity belongs to Nomad allocation %s, which no longer exists", w.NomadAllocID)
 	}
 	if err != nil {
-		return Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about allocation %s; try again", w.NomadAllocID)
+		return task.Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about allocation %s; try again", w.NomadAllocID)
 	}
 	if a.JobID != w.JobID || a.TaskGroup != w.Group {
-		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity names Nomad job %s and group %s, but its allocation belongs to job %s and group %s", w.JobID, w.Group, a.JobID, a.TaskGroup)
+		return task.Workload{}, fault.New(fault.Unauthenticated, "the workload identity names Nomad job %s and group %s, but its allocation belongs to job %s and group %s", w.JobID, w.Group, a.JobID, a.TaskGroup)
 	}
 	w.NodeID = a.NodeID
 	// All allocations of jobs with this id, also of an earlier registration.
 	all, _, err := c.api.Jobs().Allocations(w.JobID, true, c.query(call, w.Namespace))
 	if err != nil {
-		return Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about the allocations of job %s; try again", w.JobID)
+		return task.Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about the allocations of job %s; try again", w.JobID)
 	}
 	w.FirstOfGroup = a.PreviousAllocation == ""
 	for _, other := range all {

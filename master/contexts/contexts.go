@@ -11,7 +11,7 @@ type Context struct {
 	Size int64 // of the archive
 }
 
-// Limits on submitted code. Determined's clients stop at 95 MiB themselves.
+// Limits on submitted code; launch has that on its size.
 const (
 	MaxFiles = 50_000
 	MaxNames = 8 << 20 // bytes of the paths of all files together, because they are in memory while they are checked

@@ -18,7 +18,6 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 

@@ -82,7 +82,7 @@ func renumber(running []sched.Running, devices map[string][][]string, nodes []sc
 	}
 }
 
-// placed returns a placement as the store keeps it, with the devices of its slots.
+// placed returns a placement as its row has it, with the devices of its slots.
 func placed(pl sched.Placement, nodes map[string]*sched.Node) rows.Placement {
 	out := rows.Placement{AllocationID: pl.ID}
 	for rank, part := range pl.Parts {

@@ -167,7 +167,7 @@ func (d *experimentPass) experimentChange(e *Experiment, state lifecycle.State, 
 	c := rows.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, OfTrial: ofTrial, Ended: state.Terminal()}
 	changed := c.State != e.State || why != e.Error
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
-		if state == lifecycle.Errored || state == lifecycle.Canceled { // the store computes the progress from what the trials have reached
+		if state == lifecycle.Errored || state == lifecycle.Canceled { // the statement computes the progress from what the trials have reached
 			c.Planned = max(e.Search.Planned(), 1)
 		} else if p, begun := d.progress(e, state); begun && !state.Stopping() && (e.Progress == nil || math.Abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
 			c.Progress, changed = &p, true

@@ -19,7 +19,6 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )

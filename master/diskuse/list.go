@@ -12,7 +12,7 @@ import (
 const maxStorers = 100
 
 func (d Deps) list(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.GetDiskUseResponse, error) {
-	used, err := OfExperiments(ctx, d.DB, c.Scope())
+	used, err := OfWorkspaces(ctx, d.DB, c.Scope())
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Limits bound what users store in the database, in bytes; 0 is no limit. Beyond Owner, a user submits nothing new
-// (AdmitStored). What runs already is bounded by itself, because no row that all tasks of an owner share could be
+// (Users.Admit). What runs already is bounded by itself, because no row that all tasks of an owner share could be
 // counted up with each of their reports: a log in logs.Store, which locks its row anyway, and reports by the counts
 // of the summarizer (metrics/rows_stored.go).
 type Limits struct {
@@ -46,7 +46,7 @@ type Use struct {
 // All is the sum.
 func (s Use) All() int64 { return s.Code + s.Logs + s.Metrics + s.Records }
 
-// freshCode is for how long code that no experiment or task has counts for the user who sent it: DropContexts removes it then.
+// freshCode is for how long code that no experiment or task has counts for the user who sent it: contexts.Drop removes it then.
 const freshCode = `interval '2 hours'`
 
 // storedSQL reads what users store; of is the condition on a column with an owner, with %s for the column.

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/diskuse"
-
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"

@@ -37,7 +37,7 @@ func (d Deps) act(action Action) func(context.Context, *rest.Call, Experiment, *
 	}
 }
 
-// hindered returns the experiments for which an action is not possible in any state: they
+// Hindered returns the experiments for which an action is not possible in any state: they
 // cannot be activated when the memory for searches is used up or their pool is not open to their
 // workspace, nor deleted when a version of a model has one of their checkpoints.
 func (d Deps) Hindered(ctx context.Context, action Action, ids []int) (map[int]error, error) {

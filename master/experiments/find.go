@@ -20,7 +20,7 @@ func (d Deps) search(ctx context.Context, c *rest.Call, req *v1.SearchExperiment
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := Page(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, d.DB, CountSearched, Search)
+	list, page, err := PageOf(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, d.DB, CountSearched, Search)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +42,9 @@ func (d Deps) search(ctx context.Context, c *rest.Call, req *v1.SearchExperiment
 	return resp, nil
 }
 
-// Page returns a part of a list. A negative offset or limit counts from the end, so the
+// PageOf returns a part of a list. A negative offset or limit counts from the end, so the
 // list is counted first.
-func Page[T any](ctx context.Context, in auth.Scope, q query.Search, w v1.Window, db *database.DB,
+func PageOf[T any](ctx context.Context, in auth.Scope, q query.Search, w v1.Window, db *database.DB,
 	count func(context.Context, *database.DB, auth.Scope, query.Search) (int, error),
 	find func(ctx context.Context, db *database.DB, in auth.Scope, q query.Search, offset, limit int) ([]T, int, error),
 ) ([]T, v1.Pagination, error) {

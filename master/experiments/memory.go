@@ -25,7 +25,7 @@ type Memory struct {
 	sums   memorySums
 }
 
-// NewMemory returns the memory of a master. Its pools of connections use the same one.
+// NewMemory returns the memory of a master, which all verbs that make a search larger share.
 func NewMemory(b budget.Budget) *Memory { return &Memory{budget: b} }
 
 // admit returns an error if an owner may not use `more` further bytes. The memory of the

@@ -19,7 +19,7 @@ type Head struct {
 	OwnerID     int    `db:"owner_id"`
 	WorkspaceID int    `db:"workspace_id"`
 	State       string `db:"state"` // as the loop wrote it
-	Shown       string `db:"shown"` // the state for users, see shownState
+	Shown       string `db:"shown"` // the state for users, see ShownState
 	Desired     string `db:"desired"`
 	Unmanaged   bool   `db:"unmanaged"`
 	Archived    bool   `db:"archived"`
@@ -76,7 +76,7 @@ func (e Head) Terminal() bool {
 }
 
 // ShownState is the state of experiment e for users. The loop writes the column state some
-// time after a request; shownState shows the effect of the request at once, for clients
+// time after a request; ShownState shows the effect of the request at once, for clients
 // that, for example, activate an experiment and then wait for it. An active experiment is
 // shown with the state of its most advanced attempt.
 const ShownState = `CASE
@@ -94,6 +94,7 @@ const ShownState = `CASE
 const furthest = `(ARRAY['QUEUED', 'PULLING', 'STARTING', 'RUNNING'])[max(CASE a.state
 	WHEN 'RUNNING' THEN 4 WHEN 'TERMINATING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2 ELSE 1 END)]`
 
+// TrialCount is SQL for the number of trials of experiment e.
 const TrialCount = `(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id)`
 
 var selectExperiment = `
@@ -109,6 +110,7 @@ var selectExperiment = `
 	JOIN workspaces w ON w.id = p.workspace_id
 	CROSS JOIN LATERAL (` + CheckpointSums + `) c`
 
+// CheckpointSums is SQL that counts the checkpoints of experiment e, and their bytes.
 var CheckpointSums = `SELECT count(*) AS checkpoints, ` + database.SumOf("c.size") + ` AS checkpoint_bytes
 		FROM trials t JOIN checkpoints c ON c.trial_id = t.id
 		WHERE t.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')`

@@ -48,8 +48,6 @@ type NewUnmanagedTrial struct {
 	ExperimentID int
 	ExternalID   *string // nil for none
 	HParams      json.RawMessage
-	// Admit fails if the owner of the experiment stores as much as one user may.
-	Admit func(ctx context.Context, owner int, more int64) error
 }
 
 // CreateUnmanagedTrial inserts a trial, or finds the one with the external id.
@@ -59,9 +57,6 @@ func CreateUnmanagedTrial(ctx context.Context, db *database.DB, n NewUnmanagedTr
 		Seed  int64  `db:"seed"`
 		Next  int    `db:"next"`
 		There *int   `db:"there"`
-	}
-	if err := admitTrial(ctx, db, n); err != nil {
-		return 0, err
 	}
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		if err := lockUnmanaged(ctx, tx, n.ExperimentID); err != nil {
@@ -97,14 +92,10 @@ func CreateUnmanagedTrial(ctx context.Context, db *database.DB, n NewUnmanagedTr
 	return id, err
 }
 
-// admitTrial fails if the trial is new and the owner of its experiment stores too much.
-func admitTrial(ctx context.Context, db *database.DB, n NewUnmanagedTrial) error {
-	owners, err := database.Scalars[int](ctx, db, `SELECT e.owner_id FROM experiments e WHERE e.id = $1
-		AND NOT EXISTS (SELECT FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2)`, n.ExperimentID, n.ExternalID)
-	if err != nil || len(owners) == 0 {
-		return err
-	}
-	return n.Admit(ctx, owners[0], 0)
+// ownerOfNew returns the owner of the experiment that gets a trial; 0 if there is no experiment, or the trial exists.
+func ownerOfNew(ctx context.Context, db *database.DB, n NewUnmanagedTrial) (int, error) {
+	return database.Scalar[int](ctx, db, `SELECT coalesce((SELECT e.owner_id FROM experiments e WHERE e.id = $1
+		AND NOT EXISTS (SELECT FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2)), 0)`, n.ExperimentID, n.ExternalID)
 }
 
 // lockUnmanaged locks an experiment until the end of the transaction, and fails unless it is

@@ -12,7 +12,7 @@ func InWorkspaces(c *database.Conditions, s auth.Scope, workspace string) {
 	c.When(!s.All, workspace+" = ANY(@scope::int[])", "scope", s.Only())
 }
 
-// inProjects is inWorkspaces for rows that have a project but no workspace.
+// inProjects is InWorkspaces for rows that have a project but no workspace.
 func inProjects(c *database.Conditions, s auth.Scope, project string) {
 	c.When(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", s.Only())
 }

@@ -1,9 +1,13 @@
 package experiments_test
 
 import (
-	"os"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	gotypes "go/types"
+	"slices"
+
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -54,7 +58,7 @@ func twoWorkspaces(t *testing.T) (w *rowtest.World, theirs int, both []int) {
 }
 
 // TestListsKeepToTheirScope tests that no list returns a row of a workspace outside of its
-// scope, nor any row for the zero scope. It must have each function of the store with a scope.
+// scope, nor any row for the zero scope. It must have each function of these rooms with a scope.
 func TestListsKeepToTheirScope(t *testing.T) {
 	w, theirs, both := twoWorkspaces(t)
 	ctx := t.Context()
@@ -141,8 +145,8 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"live.ProjectsByID": func(in auth.Scope) (int, error) { return lenOfFirst(live.ProjectsByID(ctx, w.DB, in, all)) },
 		"live.ModelsByID":   func(in auth.Scope) (int, error) { return lenOfFirst(live.ModelsByID(ctx, w.DB, in, all)) },
 		"live.VersionsByID": func(in auth.Scope) (int, error) { return lenOfFirst(live.VersionsByID(ctx, w.DB, in, all)) },
-		"diskuse.OfExperiments": func(in auth.Scope) (sum int, err error) {
-			list, err := diskuse.OfExperiments(ctx, w.DB, in)
+		"diskuse.OfWorkspaces": func(in auth.Scope) (sum int, err error) {
+			list, err := diskuse.OfWorkspaces(ctx, w.DB, in)
 			for _, u := range list {
 				sum += u.Checkpoints
 			}
@@ -165,11 +169,17 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			t.Errorf("%s: %d without a scope", name, n)
 		}
 	}
-	for _, room := range []string{"experiments", "runs", "live", "diskuse"} {
+	takes := map[string]bool{}
+	for _, room := range []string{"experiments", "runs", "searches", "live", "diskuse"} {
 		for _, name := range scopedFunctions(t, room) {
-			if lists[name] == nil {
+			if takes[name] = true; lists[name] == nil {
 				t.Errorf("%s takes a scope, and this test does not ask what it lists", name)
 			}
+		}
+	}
+	for name := range lists {
+		if !takes[name] {
+			t.Errorf("%s was not found in the sources", name)
 		}
 	}
 }
@@ -178,21 +188,30 @@ func lenOf[T any](list []T, err error) (int, error) { return len(list), err }
 
 func lenOfFirst[T any](list []T, _ []int, err error) (int, error) { return len(list), err }
 
-// scopedFunctions lists the exported functions of a room over rows that take a scope.
+// scopedFunctions lists the exported functions of a room that read rows in a scope.
 func scopedFunctions(t *testing.T, room string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("../" + room + "/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	function := regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(ctx context\.Context, db \*database\.DB,.* auth\.Scope\b`)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
-			names = append(names, room+"."+m[1])
+		for _, d := range tree.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !f.Name.IsExported() || f.Type.TypeParams != nil { // PageOf, which has a type parameter, calls others
+				continue
+			}
+			var types []string
+			for _, p := range f.Type.Params.List {
+				types = append(types, gotypes.ExprString(p.Type))
+			}
+			if slices.Contains(types, "auth.Scope") && slices.Contains(types, "*database.DB") {
+				names = append(names, room+"."+f.Name.Name)
+			}
 		}
 	}
 	return names

@@ -52,7 +52,7 @@ func (d Deps) get(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (
 	return resp, err
 }
 
-// fullExperiment adds the fields that lists omit.
+// Full adds the fields that lists omit.
 func (d Deps) Full(ctx context.Context, e Experiment, who auth.Who) (v1.Experiment, error) {
 	w := d.withConfig(wireExperiment(e), e, who)
 	var parts struct {
@@ -95,7 +95,7 @@ func experimentFilter(req *v1.GetExperimentsRequest) (Filter, error) {
 	return f, err
 }
 
-// experimentStates converts the API's names of states into store's.
+// experimentStates converts the API's names of states into those of rows.
 func experimentStates(states []v1.ExperimentState) ([]string, error) {
 	var out []string
 	for _, s := range states {

@@ -71,7 +71,7 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 	for _, exp := range exps {
 		trial := w.Trial(exp, 0, 0)
 		id := w.Attempt(trial, 1, 1)
-		if _, err := (attempts.Gate{DB: w.DB}).Claim(ctx, rowtest.Claim(id, 0, "n")); err != nil {
+		if _, err := attempts.Accept(ctx, w.DB, rowtest.Claim(id, 0, "n")); err != nil {
 			t.Fatal(err)
 		}
 		if err := m.Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "validation", Steps: new(1), Metrics: json.RawMessage(`{"loss": 1}`)}); err != nil {

@@ -88,12 +88,25 @@ func (d Deps) newTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialReq
 	if len(hparams) == 0 || string(hparams) == "null" {
 		hparams = json.RawMessage("{}")
 	}
-	id, err := CreateUnmanagedTrial(ctx, d.DB, NewUnmanagedTrial{ExperimentID: e.ID, ExternalID: external, HParams: hparams, Admit: d.Users.Admit})
+	n := NewUnmanagedTrial{ExperimentID: e.ID, ExternalID: external, HParams: hparams}
+	if err := d.admitTrial(ctx, n); err != nil {
+		return v1.Trial{}, err
+	}
+	id, err := CreateUnmanagedTrial(ctx, d.DB, n)
 	if err != nil {
 		return v1.Trial{}, err
 	}
 	d.Bus.Publish(lifecycle.TopicIntent)
 	return d.shownTrial(ctx, id)
+}
+
+// admitTrial fails if the trial is new and the owner of its experiment stores too much.
+func (d Deps) admitTrial(ctx context.Context, n NewUnmanagedTrial) error {
+	owner, err := ownerOfNew(ctx, d.DB, n)
+	if err != nil || owner == 0 {
+		return err
+	}
+	return d.Users.Admit(ctx, owner, 0)
 }
 
 // shownTrial is a trial in the form of the API.

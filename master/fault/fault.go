@@ -1,7 +1,7 @@
 // Package fault has the only kind of error that one package returns to another.
 //
 // A fault has a code out of a small closed set, which decides the HTTP status
-// (one table, in api) and the exit status of det (one table, in cli), and a
+// (one table, in rest) and the exit status of det (one table, in cli), and a
 // message that a person can act on: what failed, which object, and what to do
 // next. An error that is not a fault is internal: the master logs it in full, and
 // answers only "Internal error".

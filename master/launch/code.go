@@ -17,7 +17,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Limits on submitted code, beside those in package contexts.
+// Limits on submitted code, beside those in package contexts. Determined's clients stop at 95 MiB themselves.
 const (
 	maxCode = 96 << 20 // bytes of all files together
 	maxPath = 1024     // bytes of one path

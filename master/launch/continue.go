@@ -10,17 +10,16 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/document"
-	"github.com/detent-ml/detent/master/experiments"
-	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/workspaces"
-
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // Continued is the result of a request to continue an experiment.
@@ -49,7 +48,7 @@ func (l *Experiments) Continue(ctx context.Context, e experiments.Experiment, ov
 	return &Continued{N: n, Warnings: changed.Warnings, Remarks: changed.Remarks}, err
 }
 
-// refusedContinue returns why an experiment cannot continue. The store checks the state again
+// refusedContinue returns why an experiment cannot continue. experiments.Continue checks the state again
 // in its transaction.
 func refusedContinue(e experiments.Experiment) error {
 	switch {
@@ -316,6 +315,6 @@ func (d Deps) continueExperiment(ctx context.Context, c *rest.Call, req *v1.Cont
 		return nil, err
 	}
 	resp := &v1.ContinueExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}
-	resp.Experiment, err = d.Room.Full(ctx, e, c.Who())
+	resp.Experiment, err = d.Full(ctx, e, c.Who())
 	return resp, err
 }

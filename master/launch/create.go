@@ -29,7 +29,7 @@ func (d Deps) create(ctx context.Context, c *rest.Call, req *v1.CreateExperiment
 	if err != nil {
 		return nil, err
 	}
-	resp.Experiment, err = d.Room.Full(ctx, e, c.Who())
+	resp.Experiment, err = d.Full(ctx, e, c.Who())
 	resp.Config = resp.Experiment.Config
 	return resp, err
 }

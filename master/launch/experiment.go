@@ -6,18 +6,17 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/detent-ml/detent/master/document"
-	"github.com/detent-ml/detent/master/experiments"
-	"github.com/detent-ml/detent/master/workspaces"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 	defaultProject = 1
 )
 
-// experimentRows is the part of the store that this file uses.
+// experimentRows is the rows that this file uses.
 type experimentRows interface {
 	workspaceRows
 	quotas

@@ -231,3 +231,25 @@ func keepTask(rules []rule[expconf.RawCommand], cfg *expconf.CommandConfig, in *
 	r := &cfg.Resources
 	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
 }
+
+// Allowed returns an error if the policies of a workspace do not allow a change to what runs or
+// waits there.
+func (l *Experiments) Allowed(ctx context.Context, workspace int, workload string, change Change) error {
+	if change == (Change{}) {
+		return nil
+	}
+	guard, err := l.GuardOf(ctx, workspace, workload)
+	if err != nil {
+		return err
+	}
+	return guard.Allows(change)
+}
+
+// GuardOf is the guard of a workspace.
+func (l *Experiments) GuardOf(ctx context.Context, workspace int, workload string) (Guard, error) {
+	ws, err := l.db.Workspace(ctx, workspace)
+	if err != nil {
+		return Guard{}, err
+	}
+	return l.Guard(ctx, ws, workload)
+}

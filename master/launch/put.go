@@ -37,7 +37,7 @@ func (d Deps) put(ctx context.Context, c *rest.Call, req *v1.CreateExperimentReq
 		return nil, fault.New(fault.Conflict, "the experiment with the external id %q is in the project %q of the workspace %q, not in the requested one; "+
 			"use another external id, or move the experiment", fault.Clip(external), e.ProjectName, e.WorkspaceName)
 	}
-	full, err := d.Room.Full(ctx, e, c.Who())
+	full, err := d.Full(ctx, e, c.Who())
 	return &v1.PutExperimentResponse{Experiment: full, Config: full.Config}, err
 }
 

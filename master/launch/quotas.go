@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// quotas is the part of the store that quotaRemarks reads.
+// quotas are the rows that quotaRemarks reads.
 type quotas interface {
 	QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]queue.Quota, error)
 }

@@ -1,11 +1,12 @@
 package launch
 
 import (
+	"context"
+
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
-	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -13,10 +14,9 @@ import (
 type Deps struct {
 	DB       *database.DB
 	Bus      *database.Bus
-	Pools    pool.Set
-	Site     task.Site
 	Launcher *Experiments
-	Room     experiments.Deps // shows the experiments that were created
+	// Full shows an experiment that was created, with the fields that lists omit.
+	Full func(ctx context.Context, e experiments.Experiment, who auth.Who) (v1.Experiment, error)
 }
 
 // Routes adds the endpoints that create and continue experiments. Those of tasks are in package tasks, which receives Tasks.

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// sources is the part of the store with the checkpoints that trials start from.
+// sources are the rows of what trials start from.
 type sources interface {
 	Trial(ctx context.Context, id int) (experiments.Trial, error)
 	NewestCheckpoint(ctx context.Context, trial int) (string, error)

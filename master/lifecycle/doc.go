@@ -10,4 +10,6 @@
 // AfterExit has the table of what a trial does after the end of an attempt, in
 // Determined's order. An experiment follows the requests of its owner and the status of
 // its search.
+//
+// topics.go names the wake-ups that say that something was requested, or has changed.
 package lifecycle

@@ -23,6 +23,6 @@ type Deps struct {
 
 // Routes adds the endpoints of streams.
 func Routes(r *rest.Router, d Deps) {
-	rest.RawQuery(r, v1.FollowLive, d.live)
+	rest.RawQuery(r, v1.FollowLive, d.stream)
 	rest.Raw(r, v1.FollowUpdates, d.follow)
 }

@@ -81,15 +81,15 @@ type liveStream struct {
 	moves   <-chan StateChange
 }
 
-// live sends all changes for a page over one connection: "metrics" for each report of its
+// stream sends all changes for a page over one connection: "metrics" for each report of its
 // trials, "experiment" for each changed experiment, "look" for other lists to read again, and
 // "position" when all earlier events are sent: data that a client reads by other routes after
 // it have no gap before the next events. The id of an event is a position from which a client
 // can continue; browsers do that automatically.
-func (d Deps) live(ctx context.Context, c *rest.Call, req *v1.FollowLiveRequest) error {
+func (d Deps) stream(ctx context.Context, c *rest.Call, req *v1.FollowLiveRequest) error {
 	s := &liveStream{d: d, scope: c.Scope(), owner: c.Owner()}
 	var err error
-	if s.trials, err = d.liveTrials(ctx, c, req.Trials); err != nil {
+	if s.trials, err = d.watched(ctx, c, req.Trials); err != nil {
 		return err
 	}
 	last := cmp.Or(c.Get("Last-Event-ID"), req.After)
@@ -128,8 +128,8 @@ func (d Deps) live(ctx context.Context, c *rest.Call, req *v1.FollowLiveRequest)
 	return nil
 }
 
-// liveTrials checks the trials of a request.
-func (d Deps) liveTrials(ctx context.Context, c *rest.Call, ids []int) ([]int, error) {
+// watched checks the trials of a request.
+func (d Deps) watched(ctx context.Context, c *rest.Call, ids []int) ([]int, error) {
 	if len(ids) > maxLiveTrials {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}

@@ -236,7 +236,7 @@ func TestLogsEnd(t *testing.T) {
 	w := newWorld(t)
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	task, id := w.TaskOf(trial), w.Attempt(trial, 1, 1)
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
+	if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})

@@ -82,7 +82,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 	}
 	used := func(want bool) {
 		t.Helper()
-		list, err := diskuse.OfExperiments(t.Context(), w.DB, auth.Everywhere())
+		list, err := diskuse.OfWorkspaces(t.Context(), w.DB, auth.Everywhere())
 		if err != nil || (list[0].LogBytes > 0) != want {
 			t.Errorf("%+v, %v", list, err)
 		}

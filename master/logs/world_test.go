@@ -13,7 +13,6 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/schema/rowtest"
-
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"

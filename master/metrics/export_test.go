@@ -10,7 +10,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// For tests, which are in another package because they use store, which imports this one.
+// For tests, which are in another package because they use rowtest, which imports this one.
 const (
 	ArchiveChunk  = archiveChunk
 	FeedBytes     = feedBytes

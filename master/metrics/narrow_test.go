@@ -8,7 +8,6 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
-
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )

@@ -31,7 +31,7 @@ func TestReplacedReports(t *testing.T) {
 		report(trial, 1, "validation", 1, 3)
 		w.Attempt(trial, 2, 1)
 		w.Exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, w.TaskOf(trial), trial)
-		if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
+		if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -365,7 +365,7 @@ func TestSummaries(t *testing.T) {
 	// A new run restarts from step 2: later reports of the old run no longer count.
 	w.Attempt(trial, 2, 1)
 	w.Exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 2, 'COMPLETED')`, w.TaskOf(trial), trial)
-	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
+	if _, err := attempts.Accept(t.Context(), w.DB, rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	check("a rollback", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.5, "sum": 0.5, "last": 0.5, "mean": 0.5, "type": "number", "count": 1}}} | 2 | 1/2 1/2 0.5`)

@@ -35,8 +35,14 @@ func (r *Router) pathMethods() (known []*pathMethods) {
 		}
 		known[i].methods = append(known[i].methods, x.Method)
 	}
+	for _, k := range known {
+		slices.SortFunc(k.methods, func(a, b string) int { return slices.Index(methodOrder, a) - slices.Index(methodOrder, b) })
+	}
 	return known
 }
+
+// methodOrder is the order of methods in answers.
+var methodOrder = []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
 
 // methodsOf finds the methods of a path; nil: there is no such path.
 func methodsOf(known []*pathMethods, path string) *pathMethods {

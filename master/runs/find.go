@@ -26,7 +26,7 @@ func (d Deps) search(ctx context.Context, c *rest.Call, req *v1.SearchRunsReques
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := experiments.Page(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, d.DB, Count, Search)
+	list, page, err := experiments.PageOf(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, d.DB, Count, Search)
 	if err != nil {
 		return nil, err
 	}

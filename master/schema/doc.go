@@ -1,4 +1,4 @@
-// Package schema has the migrations of the database of Detent, which the engine (package database) applies, and the number of the cluster
+// Package schema has the migrations of the database of Detent, which the engine (package database) applies, and the id of the cluster
 // that they generate.
 //
 // schema.txt is the schema that they make, for readers; a test compares it. Constraints in the migrations state the invariants, so

@@ -8,7 +8,7 @@
 //
 // The events are: a validation result, the exit of a trial, the end of a trial's
 // last attempt before it waits, operations of a custom searcher's program, and
-// the continuation of an ended experiment. The store numbers the events of an
+// the continuation of an ended experiment. Package experiments numbers the events of an
 // experiment without gaps. Random values depend on the experiment's seed and the
 // trial's number only.
 //

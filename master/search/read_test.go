@@ -28,7 +28,7 @@ func FuzzReadValidation(f *testing.F) {
 	})
 }
 
-// TestWhatIsStoredIsReadDirectly tests that the fast decoder accepts what the store writes.
+// TestWhatIsStoredIsReadDirectly tests that the fast decoder accepts what PostgreSQL returns.
 func TestWhatIsStoredIsReadDirectly(t *testing.T) {
 	m := 0.125
 	for _, v := range []Validation{{Metric: &m, Steps: 3, Run: 1}, {Steps: 3, Run: 1}, {Metric: &m, Time: &m, Steps: 3, Run: 1}, {Metric: &m, Length: 4}} {

@@ -41,7 +41,7 @@ type drivenSearch struct {
 // first.
 const MaxDriven = 32
 
-// 1/DrivenPart of the budget for searches is for this cache, in addition to the leader's own
+// DrivenPart: one part in so many of the budget for searches is for this cache, in addition to the leader's own
 // searches.
 const DrivenPart = 2
 

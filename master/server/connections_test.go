@@ -18,7 +18,6 @@ import (
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 

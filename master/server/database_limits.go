@@ -30,7 +30,7 @@ func (c DatabaseLimitsConfig) check(k *checker) {
 	}
 }
 
-// limits are those of the store.
+// limits are those of what users store.
 func (c DatabaseLimitsConfig) limits() diskuse.Limits {
 	return diskuse.Limits{Owner: int64(c.UserMB) << 20, Metrics: int64(c.TrialMetricsMB) << 20}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // RegionConfig is a region of Nomad besides the master's own.
@@ -167,7 +168,7 @@ type identity struct {
 	regions []region
 }
 
-func (i identity) VerifyIdentity(ctx context.Context, jwt string) (attempts.Workload, error) {
+func (i identity) VerifyIdentity(ctx context.Context, jwt string) (task.Workload, error) {
 	by, name := i.home, ""
 	if len(i.regions) > 0 {
 		said := cluster.RegionOf(jwt)
@@ -179,7 +180,7 @@ func (i identity) VerifyIdentity(ctx context.Context, jwt string) (attempts.Work
 	}
 	w, err := by.VerifyIdentity(ctx, jwt)
 	w.Region = name
-	return attempts.Workload(w), err
+	return w, err
 }
 
 // regionalCatalogue looks up the members of an attempt in the catalogue of its region.

@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/master/about"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 

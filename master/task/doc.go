@@ -2,7 +2,7 @@
 // (jobspecs.Task), what its credentials allow (Grants), and what its runner starts
 // (v1.TaskSpec).
 //
-// Package store reads an attempt's Row, Read parses its configuration once, and Site adds the
+// Package attempts reads an attempt's Row, Read parses its configuration once, and Site adds the
 // settings of the installation. The control loop calls Job for a submission, and the API
 // calls Spec when a runner's claim is accepted, so that a job and its program agree.
 //

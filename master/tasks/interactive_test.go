@@ -18,7 +18,7 @@ func (w *world) claimTask(id string) attempts.Claimed {
 	w.T.Helper()
 	w.Exec(`UPDATE allocations SET state = 'ASSIGNED' WHERE id = $1 || '.1'`, id)
 	w.Exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) VALUES ($1 || '.1', 0, 'node-0', 'node-0')`, id)
-	got, err := attempts.Gate{DB: w.DB}.Claim(context.Background(), rowtest.Claim(id+".1", 0, "nonce"))
+	got, err := attempts.Accept(context.Background(), w.DB, rowtest.Claim(id+".1", 0, "nonce"))
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // An Endpoint is one row of the table of all endpoints: everything except its handler, which is
-// in api. Clients, the OpenAPI document, the types of the web pages and test doubles are made
+// in the room of its noun. Clients, the OpenAPI document, the types of the web pages and test doubles are made
 // from the same row, so paths, methods and types of bodies exist once. Req and Resp are the
 // bodies; None if there is none, or if the handler reads or writes the body itself.
 type Endpoint[Req, Resp any] Line

@@ -1,6 +1,6 @@
 package webhook
 
-// For tests, which are in another package because they use store, which imports this one.
+// For tests, which are in another package because they use rooms that import this one.
 const (
 	KeptDeliveries   = keptDeliveries
 	MaxSearches      = maxSearches

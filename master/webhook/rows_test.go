@@ -83,7 +83,7 @@ func TestWhoReceives(t *testing.T) {
 	}
 }
 
-// TestEventsOfUnmanagedExperiments: the store itself changes their state.
+// TestEventsOfUnmanagedExperiments: package experiments changes their state.
 func TestEventsOfUnmanagedExperiments(t *testing.T) {
 	w := newWorld(t)
 	hook := w.hook("a", 1, event.Workspace, onCompleted, `EXPERIMENT_STATE_CHANGE {"state": "ACTIVE"}`)

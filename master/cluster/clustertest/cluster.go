@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // Cluster is one Detent cluster's view of a Nomad. It behaves like cluster.Cluster.
@@ -212,9 +213,9 @@ func (j *job) fact() cluster.JobFact {
 }
 
 // VerifyIdentity accepts the identities that Nomad.JWT returns.
-func (c *Cluster) VerifyIdentity(ctx context.Context, jwt string) (cluster.Workload, error) {
+func (c *Cluster) VerifyIdentity(ctx context.Context, jwt string) (task.Workload, error) {
 	if err := c.answer(ctx); err != nil {
-		return cluster.Workload{}, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked; try again")
+		return task.Workload{}, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked; try again")
 	}
 	c.nomad.mu.Lock()
 	defer c.nomad.mu.Unlock()
@@ -222,14 +223,14 @@ func (c *Cluster) VerifyIdentity(ctx context.Context, jwt string) (cluster.Workl
 	for jobID, j := range c.nomad.jobs {
 		for _, a := range j.allocs {
 			if ok && a.fact.NomadAllocID == id {
-				return cluster.Workload{
+				return task.Workload{
 					Namespace: "default", JobID: jobID, Group: jobspecs.GroupName(a.fact.Rank), NomadAllocID: id,
 					FirstOfGroup: a.fact.Previous == "", NodeID: a.fact.NodeID,
 				}, nil
 			}
 		}
 	}
-	return cluster.Workload{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted")
+	return task.Workload{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted")
 }
 
 // WhyNotPlaced returns why a member of a submitted attempt is not placed.

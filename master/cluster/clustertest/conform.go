@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // View is the interface that cluster.Cluster and its fake implement.
@@ -21,7 +22,7 @@ type View interface {
 	Stop(ctx context.Context, allocationID string) (cluster.Outcome, error)
 	Observe(ctx context.Context, known cluster.Known) (cluster.Observation, error)
 	Wake() <-chan struct{}
-	VerifyIdentity(ctx context.Context, jwt string) (cluster.Workload, error)
+	VerifyIdentity(ctx context.Context, jwt string) (task.Workload, error)
 	WhyNotPlaced(ctx context.Context, allocationID string) (string, error)
 }
 
@@ -401,7 +402,7 @@ func identities(t *testing.T, rig *Rig, view View) {
 	facts := w.running("who.1", 2)
 	for rank := range 2 {
 		got, err := view.VerifyIdentity(t.Context(), rig.JWT(t, "who.1", rank))
-		want := cluster.Workload{Namespace: "default", JobID: "det-who-1", Group: jobspecs.GroupName(rank),
+		want := task.Workload{Namespace: "default", JobID: "det-who-1", Group: jobspecs.GroupName(rank),
 			NomadAllocID: facts[rank].NomadAllocID, FirstOfGroup: true, NodeID: rig.NodeID}
 		if err != nil || got != want {
 			t.Errorf("the identity of rank %d is taken for %+v, %v; want %+v", rank, got, err, want)

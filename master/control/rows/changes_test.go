@@ -26,7 +26,7 @@ func TestTheLoopAgainstAClaim(t *testing.T) {
 				return err
 			}
 			go func() {
-				_, err := attempts.Gate{DB: w.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
+				_, err := attempts.Accept(ctx, w.DB, rowtest.Claim(id, 0, "n"))
 				claimed <- err
 			}()
 			w.WaitBlocked(1)

@@ -113,6 +113,7 @@ type Builder struct {
 	patterns             int // bytes of all texts that conditions look for
 }
 
+// New returns a Builder for a table.
 func New(of Table) *Builder {
 	return &Builder{of: of, Args: database.Args{}, values: map[string]*documentValue{}}
 }
@@ -124,6 +125,7 @@ func (b *Builder) bind(v any, kind string) string {
 	return "@" + name + "::" + kind
 }
 
+// Where returns the condition of a search, in a scope.
 func (b *Builder) Where(in auth.Scope, q Search) (string, error) {
 	var list []string
 	if !in.All {

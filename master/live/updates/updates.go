@@ -5,7 +5,7 @@
 //
 // Each change of a row gives the row the next sequence number. What a client is sent follows from
 // two lists of rows with their numbers: those that it has been sent (Told), and those that its
-// subscription selects now. Diff compares them. The package is pure: store reads the rows, and api
+// subscription selects now. Diff compares them. The package is pure: package live reads the rows and
 // has the WebSocket.
 package updates
 

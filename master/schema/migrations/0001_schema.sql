@@ -1066,7 +1066,7 @@ INSERT INTO threshold_cursor DEFAULT VALUES;
 --
 -- Chunks are partitioned by retention class first, then by time of arrival, so that retention drops whole
 -- partitions instead of deleting rows. Masters create partitions ahead of time and drop those whose time has ended
--- (store/logs_retention.go); each class has a default partition, so a line can be stored even if no master has
+-- (logs/rows_retention.go); each class has a default partition, so a line can be stored even if no master has
 -- created a partition.
 
 -- How long logs may be kept, in days; 0 is for ever. A task's logs belong to the shortest class that keeps them at
@@ -1130,7 +1130,7 @@ CREATE TABLE log_chunks (
     earliest   timestamptz NOT NULL,        -- of the lines' own times
     latest     timestamptz NOT NULL,
     levels     int NOT NULL,                -- bit n: a line of level n is in it
-    body       bytea NOT NULL               -- store/logs_chunk.go
+    body       bytea NOT NULL               -- logs/chunk
 ) PARTITION BY LIST (class);
 CREATE INDEX log_chunks_line ON log_chunks (log_task, first);
 ALTER TABLE log_chunks ALTER COLUMN body SET STORAGE EXTERNAL; -- compressed already

@@ -17,7 +17,6 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/master/sleep"
-
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 

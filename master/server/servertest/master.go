@@ -32,7 +32,6 @@ import (
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -166,7 +165,7 @@ func (m *Master) wire(ctx context.Context, roles accounts.Roles, bus *database.B
 	a := api.New(ctx, api.Config{Roles: roles, ClusterName: "test", Logs: logs.Settings{Days: logs.Forever}, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
 		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage}, Webhooks: events,
-		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, identity{view}, nowhere{}, log)
+		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, view, nowhere{}, log)
 	return a, opener, loop
 }
 
@@ -190,15 +189,7 @@ func inventory(pools pool.Set) func(string, nodes.Row) *sched.Node {
 	}
 }
 
-// identity and nowhere adapt the fakes to the API's interfaces, as in package
-// server.
-type identity struct{ *clustertest.Cluster }
-
-func (i identity) VerifyIdentity(ctx context.Context, jwt string) (attempts.Workload, error) {
-	w, err := i.Cluster.VerifyIdentity(ctx, jwt)
-	return attempts.Workload(w), err
-}
-
+// nowhere is a catalogue without members.
 type nowhere struct{}
 
 func (nowhere) Members(context.Context, string) (map[int]attempts.Endpoint, error) { return nil, nil }

@@ -18,7 +18,6 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/schema"
-
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"

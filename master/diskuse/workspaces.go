@@ -7,8 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/database"
 )
 
-// ExperimentUse is how much disk the things of a workspace use.
-type ExperimentUse struct {
+// WorkspaceUse is how much disk the things of a workspace use.
+type WorkspaceUse struct {
 	WorkspaceID     int    `db:"id"`
 	Workspace       string `db:"name"`
 	Checkpoints     int    `db:"checkpoints"`
@@ -18,9 +18,9 @@ type ExperimentUse struct {
 	MetricBytes     int64  `db:"metric_bytes"`
 }
 
-// OfExperiments adds up what the workspaces in a scope use, by their names.
-func OfExperiments(ctx context.Context, db *database.DB, in auth.Scope) ([]ExperimentUse, error) {
-	return database.Rows[ExperimentUse](ctx, db, `
+// OfWorkspaces adds up what the workspaces in a scope use, by their names.
+func OfWorkspaces(ctx context.Context, db *database.DB, in auth.Scope) ([]WorkspaceUse, error) {
+	return database.Rows[WorkspaceUse](ctx, db, `
 		WITH used AS (
 			SELECT k.workspace_id, count(*) AS checkpoints, sum(c.size) AS checkpoint_bytes, 0 AS log_bytes, 0 AS code_bytes, 0 AS metric_bytes
 			FROM checkpoints c JOIN tasks k ON k.id = c.task_id
