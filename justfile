@@ -5,6 +5,10 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 # NVML's header marks what it has replaced, and go-nvml names all of it.
 export CGO_CFLAGS := "-O2 -g -Wno-deprecated-declarations"
 
+# What go compiles has no path of this checkout in it, so a checkout in another folder finds it in go's cache: the
+# continuous integration works in a new one each time. The same, for what one runs by hand: go env -w GOFLAGS=-trimpath
+export GOFLAGS := "-trimpath"
+
 # Tools at exact versions, run from the Go module registry.
 golangci := "go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0"
 ready    := "go run ./nomad/servers/cmd/detent-servers"
@@ -12,11 +16,12 @@ ready    := "go run ./nomad/servers/cmd/detent-servers"
 # Runs tests, and repeats those that failed once, alone, at the end of the run (integration/again).
 again    := "go run ./integration/again"
 
-# The parts of a whole run: what comes first, and two lanes side by side, because the clusters of the first
-# wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
-parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
+# The parts of a whole run: what comes first, and three lanes side by side, because the clusters of the first wait
+# most of their time, and most of the third uses one core. Where nothing is built yet, Python's packages are fetched
+# while the servers compile.
+parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch' -before build,test-servers,vet -lane integration -lane '~package-tests,ui-test' -lane '~lint,verify,harness-test,torch-test,keras-test'"
 
-# The tests on clusters, two packages at a time: those that take longest begin first.
+# The tests on clusters, three packages at a time: those that take longest begin first.
 subjects := "./integration/frameworks ./integration/containers ./integration/pages ./integration/clients ./integration/storage ./integration/faults ./integration/experiments ./integration/guides ./integration/..."
 
 # what there is
@@ -128,11 +133,11 @@ vet:
     @echo "go vet" >&2
     @go vet ./... && cd nomad/autoscaler && go vet ./...
 
-# the tests of the Go packages, on real servers
+# the tests of the Go packages, on real servers (vet: just vet, which a whole run does first)
 package-tests: made test-servers
     @echo "the tests of the Go packages" >&2
-    @{{ again }} go -flags '-shuffle=on -timeout 45m' $(go list ./... | grep -v /integration)
-    @{{ again }} go -C nomad/autoscaler -flags -shuffle=on ./...
+    @{{ again }} go -flags '-vet=off -shuffle=on -timeout 45m' $(go list ./... | grep -v /integration)
+    @{{ again }} go -C nomad/autoscaler -flags '-vet=off -shuffle=on' ./...
 
 # the same under the race detector, without pure computation and what measures memory: about half an hour, or a quarter of the packages: just race 0 to just race 3
 race part="all": test-servers
@@ -142,7 +147,7 @@ race part="all": test-servers
     set -euo pipefail
     packages=$(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
     [ "{{ part }}" = all ] || packages=$(awk -v part="{{ part }}" 'NR % 4 == part' <<<"$packages")
-    {{ again }} go -env GORACE=atexit_sleep_ms=10 -flags '-race -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m' $packages
+    {{ again }} go -env GORACE=atexit_sleep_ms=10 -flags '-race -vet=off -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m' $packages
 
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":
@@ -155,13 +160,13 @@ release-test: ui
 # the tests on clusters with access control on in Nomad, Consul and Vault, from docs/operate's own policies, and with those that take long
 integration-acl: build test-servers
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-count=1 -p 2 -timeout 120m' {{ subjects }}
+        {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-vet=off -count=1 -p 2 -timeout 120m' {{ subjects }}
 
 # the tests on whole clusters: end to end, with faults, with Determined's own clients, in a browser
 integration: made test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-shuffle=on -p 2 -timeout 55m' {{ subjects }}
+        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-vet=off -shuffle=on -p 3 -timeout 55m' {{ subjects }}
 
 # random requests to each operation of the API: just fuzz (package-tests have it too), or hours long: just fuzz long, or the same requests once more: just fuzz short SEED
 fuzz part="short" seed="":

@@ -62,7 +62,7 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	rig.Holds(t, "its log", out, "reporting every 100 batches, validating every 1000, saving every time training ends")
 	id := rig.First(t, `Created experiment (\d+)`, out)
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
-	merged(t, r, id)
+	merged(t, r, id, irisWhole)
 
 	trial := r.Trial(t, id)
 	if got := r.Steps(t, "training", trial.ID); !slices.Equal(got, rig.Multiples(100, 5000)) {
@@ -107,8 +107,8 @@ func absent(t *testing.T, dir string) {
 	})
 }
 
-// merged checks the configuration that the task received.
-func merged(t *testing.T, r *rig.Rig, id int) {
+// merged checks the configuration that the task received, with a number of batches.
+func merged(t *testing.T, r *rig.Rig, id, batches int) {
 	t.Helper()
 	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 	if err != nil {
@@ -129,7 +129,7 @@ func merged(t *testing.T, r *rig.Rig, id int) {
 	if err := json.Unmarshal(e.Experiment.Config, &config); err != nil {
 		t.Fatal(err)
 	}
-	if config.Name != "iris_const_testuser1" || config.Searcher.MaxLength["batches"] != 5000 ||
+	if config.Name != "iris_const_testuser1" || config.Searcher.MaxLength["batches"] != batches ||
 		config.MinValidationPeriod["batches"] != 1000 || config.SchedulingUnit != 100 {
 		t.Errorf("the merged configuration has %+v", config)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,14 +27,24 @@ const staleAfter = 12 * time.Hour
 // Root is the checkout's folder. Tests run in the folder of their package.
 func Root() (string, error) { return filepath.Abs("../..") }
 
-// Programs builds Detent's programs from this checkout and returns their folder.
-func Programs(t testing.TB) string {
-	t.Helper()
+// buildTime is how long the programs may take to build on a busy machine, from nothing.
+const buildTime = 20 * time.Minute
+
+// ofCheckout returns the folder of the programs of this checkout, for all tests of a package: go build takes more than a second to find that nothing has changed.
+var ofCheckout = sync.OnceValues(func() (bin string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), buildTime)
+	defer cancel()
 	root, err := Root()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	bin, err := buildPrograms(t.Context(), root)
+	return buildPrograms(ctx, root)
+})
+
+// Programs builds Detent's programs from this checkout, once for all tests of a package, and returns their folder.
+func Programs(t testing.TB) string {
+	t.Helper()
+	bin, err := ofCheckout()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +72,7 @@ func buildPrograms(ctx context.Context, root string) (bin string, err error) {
 	built := filepath.Join(home, "built")
 	content := sha256.New()
 	for _, p := range programs() {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(built, p[0]), p[1])
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(built, p[0]), p[1])
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go build %s: %w\n%s", p[1], err, out)

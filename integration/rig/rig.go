@@ -91,7 +91,7 @@ func newRig() (*Rig, error) {
 		return nil, err
 	}
 	r := &Rig{Root: root, Dir: dir}
-	if r.Bin, err = buildPrograms(ctx, root); err != nil {
+	if r.Bin, err = ofCheckout(); err != nil {
 		return nil, err
 	}
 	if err := r.Configure(ctx, ""); err != nil {

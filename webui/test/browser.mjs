@@ -588,13 +588,14 @@ const stories = {
     await signIn(page);
     const wrong = [];
     for (const path of pagesOf()) {
+      await page.goto(url + path);
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
+      await until('it is loaded', async () => (await page.locator('.loading').count()) === 0);
       for (const colorScheme of ['light', 'dark']) {
         await page.emulateMedia({ colorScheme });
-        await page.goto(url + path);
-        await page.getByRole('heading', { level: 1 }).first().waitFor();
-        await until('it is loaded', async () => (await page.locator('.loading').count()) === 0);
         wrong.push(...(await violations(page)).map((v) => `${path} ${colorScheme} ${v}`));
       }
+      await page.emulateMedia({ colorScheme: 'light' });
     }
     assert.deepEqual(wrong, []);
   },
