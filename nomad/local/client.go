@@ -21,9 +21,9 @@ import (
 // part of the window.
 const (
 	firstTaskPort   = 20000
-	portsPerAgent   = 200
+	portsPerAgent   = 150
 	portsPerCluster = maxClients * portsPerAgent
-	portWindows     = 10
+	portWindows     = 13
 )
 
 // Client is a Nomad client on the machine: for Nomad, a node. Each cluster has one client without a
