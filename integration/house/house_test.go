@@ -65,7 +65,7 @@ var onlyImporters = map[string][]string{
 	"github.com/goccy/go-yaml":           {"master/document", "cli/model", "nomad/local", "plugins/gpu/simulated"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
-	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
+	"github.com/hashicorp/consul/api":    {"master/discovery"},
 	"github.com/hashicorp/nomad/plugins": {"plugins/gpu"},
 	"github.com/NVIDIA/go-nvml":          {"plugins/gpu/nvidia"},
 	"github.com/hashicorp/vault/api":     {"master/secrets"},
