@@ -74,6 +74,7 @@ var onlyImporters = map[string][]string{
 	"github.com/coreos/go-oidc":          {"master/oidc"},
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
+	"github.com/yuin/goldmark":           {"docs/python"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
 	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/queue", "master/about", "master/attempts", "master/checkpoints", "master/rest/resttest"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
