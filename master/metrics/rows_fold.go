@@ -18,7 +18,7 @@ import (
 // summariesAtOnce is the estimated number of bytes of the summaries that are in memory together; one has at most summary.MaxBytes.
 const summariesAtOnce = 4 << 20
 
-const unreadable = "the trial has reports that are larger than reports may be: its summary does not have them"
+const unreadable = "the trial has reports that cannot be read: its summary does not have them"
 
 // foldRows adds rows to the summaries of their trials.
 func foldRows(ctx context.Context, db *database.DB, list []pendingRow, done *summarized) error {
