@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/detent-ml/detent/master/about/risks"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/risks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
