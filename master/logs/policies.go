@@ -24,8 +24,8 @@ import (
 // contains all matches, cannot arrive before a match. The master matches only lines that a
 // program sends itself.
 
-// knownPolicies is the maximum number of attempts whose policies are cached, and knownMatchers that of matchers,
-// which have some megabytes if their patterns are long.
+// knownPolicies is the maximum number of attempts whose policies are cached, and knownMatchers the maximum number of
+// cached matchers; a matcher of long patterns needs some megabytes.
 const (
 	knownPolicies = 2000
 	knownMatchers = 16
@@ -144,8 +144,9 @@ func (p *Policies) Record(ctx context.Context, from Writer, found []v1.LogMatch)
 	return nil
 }
 
-// tellActions writes to the trial's log which nodes it does not use again, in Determined's words. If that fails, the
-// match counts nevertheless. A match that forbids another attempt is mentioned when the attempt fails.
+// tellActions writes to the trial's log which nodes the trial will not use again, in Determined's words. If writing
+// fails, the match counts nevertheless. The log mentions a match that forbids another attempt only when the attempt
+// fails.
 func (p *Policies) tellActions(ctx context.Context, from Writer, fresh []Match) {
 	b := Batch{TaskID: from.TaskID, Origin: Origin{AllocationID: from.AllocationID}}
 	for _, m := range fresh {

@@ -44,7 +44,8 @@ const (
 	cannotAdd    = "cannot add new projects"
 )
 
-// asksByField reports whether a change needs the right only for the fields that it changes: who repeats what is there may do so.
+// asksByField reports whether a change needs rights only for the fields that it changes, so that a caller may send
+// the current values of other fields.
 func asksByField(who auth.Who) bool { return who.Grants == nil && !who.ReadOnly }
 
 // differs reports whether a field is given and is not what is there.
