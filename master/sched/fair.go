@@ -41,8 +41,8 @@ type fairShare struct {
 	tries int // how many more tasks this plan may try to preempt
 }
 
-// maxTries bounds the time of a plan that preempts. What is not reached in one plan is in the
-// next, which counts on the slots of those who were asked to leave.
+// maxTries limits the time of a plan that preempts. The next plan considers the tasks that this one did not reach; it
+// counts the slots that preempted tasks will free.
 const maxTries = 20_000
 
 func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {

@@ -216,9 +216,9 @@ func (w *wishes) note(r *Request, to Placement) {
 // maxTiers bounds how often parts are looked for, with ever less preferred nodes.
 const maxTiers = 8
 
-// tiers turns a request into requests that use only nodes of at least some score, the
-// choosiest first; the last one is the request itself. A preference decides between places
-// that there are: it neither waits for a better one nor cuts a task into other parts.
+// tiers returns variants of a request that use only nodes of at least some score, the highest score first; the last
+// one is the request itself. A preference decides only among places with room: it neither delays a task nor divides
+// it into other parts.
 func (w *wishes) tiers(r *Request) []*Request {
 	if !r.draws() {
 		return []*Request{r}

@@ -185,8 +185,8 @@ func (a *Account) Give(path string) error {
 	return os.Lchown(path, a.UID, a.GID)
 }
 
-// Own opens a folder of the account, and creates it if necessary. The path that it returns leads to the
-// folder for as long as the folder is open, even where the account may not enter the folders above it.
+// Own opens a folder of the account, and creates it if necessary. The returned path is that of the open file: it
+// works while the folder is open, even if the account may not enter the folders above it.
 func (a *Account) Own(dir string, mode os.FileMode) (*os.File, string, error) {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return nil, "", err
