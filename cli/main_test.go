@@ -90,7 +90,7 @@ func waitPhase(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	m := masterOf(ts)
 	m.Until(args[0]+" is "+args[1], func() bool {
-		k, err := tasks.Get(m.Context(), m.DB.DB, args[0])
+		k, err := tasks.Get(m.Context(), m.DB, args[0])
 		return err == nil && k.Phase == args[1]
 	})
 }
@@ -153,7 +153,7 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: seed id")
 	}
 	m := masterOf(ts)
-	_, err := tasks.Create(m.Context(), m.DB.DB, tasks.New{ID: args[0], Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "seeded",
+	_, err := tasks.Create(m.Context(), m.DB, tasks.New{ID: args[0], Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "seeded",
 		Config: []byte(`{"description":"seeded","entrypoint":["true"]}`), Pool: "default", Priority: 42})
 	ts.Check(err)
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -33,12 +34,11 @@ func TestSearchesDoNotFillTheMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it stores 300 MB")
 	}
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 2})
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, store.Options{})
 	defer db.Close()
 	exec := func(sql string, args ...any) {
 		t.Helper()

@@ -25,7 +25,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -91,7 +91,7 @@ type runningMaster struct {
 
 func startMaster(t *testing.T) *runningMaster {
 	t.Helper()
-	return startMasterOn(t, pgtest.New(t, store.SchemaHash(), store.Migrate))
+	return startMasterOn(t, pgtest.New(t, schema.Hash(), schema.Migrate))
 }
 
 func startMasterOn(t *testing.T, database string) *runningMaster {

@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/store/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/live/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -78,13 +78,14 @@ var onlyImporters = map[string][]string{
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/yuin/goldmark":           {"docs/python"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/queue", "master/about", "master/attempts", "master/checkpoints", "master/rest/resttest"},
-	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
+	module + "/master/database":          {"master/schema", "master/find/query", "master/experiments", "master/runs", "master/searches", "master/live", "master/diskuse", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/queue", "master/about", "master/attempts", "master/checkpoints", "master/rest/resttest"},
+	module + "/master/schema":            {"master/server"},
+	module + "/master/schema/rowtest":    {},
+	module + "/master/find/query":        {"master/experiments", "master/runs"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
-	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
 	module + "/master/control/rows":      {"master/control"},
-	module + "/master/rest":              {"master/api", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/queue", "master/about", "master/artifacts", "master/attempts", "master/checkpoints"},
+	module + "/master/rest":              {"master/api", "master/experiments", "master/runs", "master/searches", "master/live", "master/diskuse", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/queue", "master/about", "master/artifacts", "master/attempts", "master/checkpoints"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},
@@ -122,22 +123,28 @@ type room struct {
 // rooms are the rooms, from the lowest to the highest.
 var rooms = []room{
 	{"master/audit", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", wire}, []string{"master/accounts", "master/accounts/login", "master/accounts/scim", "master/api", "master/control", "master/server", "master/tasks"}},
-	{"master/accounts", []string{"master/audit", "master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/accounts/login", "master/accounts/scim", "master/queue", "master/workspaces", "master/tasks"}},
+	{"master/accounts", []string{"master/audit", "master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control/rows", "master/server", "master/server/servertest", "master/accounts/login", "master/accounts/scim", "master/queue", "master/workspaces", "master/tasks", "master/control", "master/experiments"}},
 	{"master/accounts/login", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/proxy/headers", "master/cache", "master/rest", "master/oidc", "master/sleep", wire}, []string{"master/api"}},
 	{"master/accounts/scim", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server"}},
-	{"master/workspaces", []string{"master/accounts", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/queue", "master/store", "master/tasks"}},
-	{"master/nodes", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/about", "master/api", "master/attempts", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/tasks"}},
-	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/checkpoints", "master/store"}},
-	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/server", "master/store"}},
-	{"master/webhook", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/store", "master/webhook/sender"}},
-	{"master/metrics", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest", "master/store"}},
-	{"master/logs", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/store"}},
-	{"master/contexts", []string{"master/database", "master/rest"}, []string{"master/api", "master/launch", "master/server", "master/store", "master/tasks"}},
-	{"master/tasks", []string{"master/accounts", "master/audit", "master/auth", "master/contexts", "master/database", "master/nodes", "master/proxy", "master/rest", "master/terminal", "master/workspaces", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/queue", "master/server", "master/server/servertest", "master/store"}},
+	{"master/workspaces", []string{"master/accounts", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/queue", "master/tasks", "master/experiments", "master/runs"}},
+	{"master/nodes", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/about", "master/api", "master/attempts", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/tasks", "master/experiments"}},
+	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/checkpoints", "master/experiments"}},
+	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/server", "master/experiments", "master/runs"}},
+	{"master/webhook", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/webhook/sender", "master/experiments"}},
+	{"master/metrics", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest", "master/experiments", "master/live", "master/runs", "master/schema/rowtest", "master/searches"}},
+	{"master/logs", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/experiments"}},
+	{"master/contexts", []string{"master/database", "master/rest"}, []string{"master/api", "master/launch", "master/server", "master/tasks", "master/experiments"}},
+	{"master/tasks", []string{"master/accounts", "master/audit", "master/auth", "master/contexts", "master/database", "master/nodes", "master/proxy", "master/rest", "master/terminal", "master/workspaces", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/queue", "master/server", "master/server/servertest", "master/experiments"}},
 	{"master/artifacts", []string{"master/rest", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest"}},
-	{"master/attempts", []string{"master/accounts", "master/artifacts", "master/auth", "master/checkpoints", "master/database", "master/attempts/leftover", "master/logs", "master/metrics", "master/nodes", "master/proxy", "master/rest", "master/tasks", wire}, []string{"master/api", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/store", "master/store/rowtest"}},
-	{"master/queue", []string{"master/accounts", "master/auth", "master/database", "master/rest", "master/tasks", "master/workspaces", wire}, []string{"master/about", "master/api", "master/control", "master/control/rows", "master/launch"}},
+	{"master/attempts", []string{"master/accounts", "master/artifacts", "master/auth", "master/checkpoints", "master/database", "master/attempts/leftover", "master/logs", "master/metrics", "master/nodes", "master/proxy", "master/rest", "master/tasks", wire}, []string{"master/api", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/schema/rowtest"}},
+	{"master/queue", []string{"master/accounts", "master/auth", "master/database", "master/rest", "master/tasks", "master/workspaces", wire}, []string{"master/about", "master/api", "master/control", "master/control/rows", "master/launch", "master/experiments"}},
 	{"master/about", []string{"docs/python", "master/auth", "master/database", "master/nodes", "master/queue", "master/rest", wire}, []string{"master/api", "master/server"}},
+	{"master/diskuse", []string{"master/auth", "master/cache", "master/database", "master/rest", wire}, []string{"master/api", "master/experiments", "master/launch", "master/runs", "master/server"}},
+	{"master/experiments", []string{"master/accounts", "master/auth", "master/cache", "master/checkpoints", "master/contexts", "master/database", "master/diskuse", "master/find/query", "master/logs", "master/metrics", "master/models", "master/nodes", "master/queue", "master/rest", "master/tasks", "master/webhook", "master/workspaces", wire}, []string{"master/api", "master/control", "master/control/rows", "master/launch", "master/live", "master/runs", "master/searches", "master/server", "master/server/servertest"}},
+	{"master/launch", []string{"master/auth", "master/checkpoints", "master/contexts", "master/database", "master/diskuse", "master/experiments", "master/queue", "master/rest", "master/spool", "master/tasks", "master/workspaces", wire}, []string{"master/api", "master/server"}},
+	{"master/searches", []string{"master/database", "master/experiments", "master/metrics", "master/rest", wire}, []string{"master/api"}},
+	{"master/runs", []string{"master/auth", "master/checkpoints", "master/database", "master/diskuse", "master/experiments", "master/find/query", "master/metrics", "master/rest", "master/workspaces", wire}, []string{"master/api"}},
+	{"master/live", []string{"master/auth", "master/database", "master/experiments", "master/metrics", "master/rest", "master/sleep", wire}, []string{"master/api"}},
 }
 
 // check holds a package to what a room imports, and to who imports the room.

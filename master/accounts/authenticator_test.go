@@ -18,11 +18,11 @@ import (
 // place among them. A stranger waits, and is not refused.
 func TestStrangersDelayNobody(t *testing.T) {
 	w := newWorld(t)
-	x := accounts.NewAuthenticator(w.db.DB, w.db.Roles, database.NewBus(w.dsn, slog.New(slog.DiscardHandler)), func(ctx context.Context, hash []byte) (auth.Who, error) {
-		return attempts.Who(ctx, w.db.DB, w.db.Roles, hash)
+	x := accounts.NewAuthenticator(w.db, false, database.NewBus(w.dsn, slog.New(slog.DiscardHandler)), func(ctx context.Context, hash []byte) (auth.Who, error) {
+		return attempts.Who(ctx, w.db, false, hash)
 	})
 	token, hash := auth.NewToken()
-	if err := accounts.NewSession(t.Context(), w.db.DB, w.user(2), hash, time.Hour); err != nil {
+	if err := accounts.NewSession(t.Context(), w.db, w.user(2), hash, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	asMe := func() error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // adminHash returns the stored hash of admin's password.
@@ -20,9 +20,9 @@ func (w *world) adminHash() string {
 }
 
 // firstPassword sets the first password as a master does at its start.
-func (w *world) firstPassword(db *store.DB, hash string) bool {
+func (w *world) firstPassword(db *database.DB, hash string) bool {
 	w.t.Helper()
-	done, err := accounts.SetFirstPassword(w.t.Context(), db.DB, hash)
+	done, err := accounts.SetFirstPassword(w.t.Context(), db, hash)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -31,7 +31,7 @@ func (w *world) firstPassword(db *store.DB, hash string) bool {
 
 func (w *world) needsFirstPassword() bool {
 	w.t.Helper()
-	needed, err := accounts.NeedsFirstPassword(w.t.Context(), w.db.DB)
+	needed, err := accounts.NeedsFirstPassword(w.t.Context(), w.db)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	_, blank := auth.NewToken()
 	_, others := auth.NewToken()
 	for user, token := range map[int][]byte{1: blank, 2: others} {
-		if err := accounts.NewSession(t.Context(), w.db.DB, w.user(user), token, time.Hour); err != nil {
+		if err := accounts.NewSession(t.Context(), w.db, w.user(user), token, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) {
 		t.Error("the second start sets it again")
 	}
-	if _, err := accounts.ChangeUser(t.Context(), w.db.DB, w.db.Roles, 1, accounts.UserChange{PasswordHash: &changed}, 0); err != nil {
+	if _, err := accounts.ChangeUser(t.Context(), w.db, false, 1, accounts.UserChange{PasswordHash: &changed}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) || w.adminHash() != changed {
@@ -122,7 +122,7 @@ func TestLongFirstPassword(t *testing.T) {
 func TestFirstPasswordOfTwoMasters(t *testing.T) {
 	w := newWorld(t)
 	const masters, rounds = 4, 8
-	dbs := make([]*store.DB, masters)
+	dbs := make([]*database.DB, masters)
 	for i := range dbs {
 		dbs[i] = openTest(t, w.dsn, 2)
 	}
@@ -138,7 +138,7 @@ func TestFirstPasswordOfTwoMasters(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				needed, err := accounts.NeedsFirstPassword(ctx, db.DB)
+				needed, err := accounts.NeedsFirstPassword(ctx, db)
 				waiting.Done()
 				<-asked
 				if err != nil || !needed {

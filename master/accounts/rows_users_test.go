@@ -17,14 +17,14 @@ func TestSessions(t *testing.T) {
 	session := func(user int) []byte {
 		t.Helper()
 		_, hash := auth.NewToken()
-		if err := accounts.NewSession(ctx, w.db.DB, w.user(user), hash, time.Hour); err != nil {
+		if err := accounts.NewSession(ctx, w.db, w.user(user), hash, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		return hash
 	}
 	known := func(hash []byte) bool {
 		t.Helper()
-		_, err := accounts.SessionWho(ctx, w.db.DB, w.db.Roles, hash)
+		_, err := accounts.SessionWho(ctx, w.db, false, hash)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			t.Fatal(err)
 		}
@@ -32,21 +32,21 @@ func TestSessions(t *testing.T) {
 	}
 	first, second, tasks, other := session(2), session(2), session(2), session(1)
 	w.exec(`UPDATE sessions SET allocation_id = 'x.1' WHERE token_hash = $1`, tasks)
-	who, err := accounts.SessionWho(ctx, w.db.DB, w.db.Roles, first)
+	who, err := accounts.SessionWho(ctx, w.db, false, first)
 	if err != nil || who.Username != "determined" || who.Admin || who.IsTask() {
 		t.Fatalf("%+v %v", who, err)
 	}
 	before, password := w.user(2), "new"
-	if _, err := accounts.ChangeUser(ctx, w.db.DB, w.db.Roles, 2, accounts.UserChange{PasswordHash: &password}, who.SessionID); err != nil {
+	if _, err := accounts.ChangeUser(ctx, w.db, false, 2, accounts.UserChange{PasswordHash: &password}, who.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	if !known(first) || known(second) || known(tasks) || !known(other) {
 		t.Fatal("the wrong sessions ended")
 	}
-	if now, err := accounts.SessionWho(ctx, w.db.DB, w.db.Roles, first); err != nil || now.SessionEpoch != who.SessionEpoch+1 {
+	if now, err := accounts.SessionWho(ctx, w.db, false, first); err != nil || now.SessionEpoch != who.SessionEpoch+1 {
 		t.Fatalf("the session that was kept: %+v %v", now, err)
 	}
-	if err := accounts.NewSession(ctx, w.db.DB, before, second, time.Hour); !fault.Is(err, fault.Unauthenticated) || known(second) {
+	if err := accounts.NewSession(ctx, w.db, before, second, time.Hour); !fault.Is(err, fault.Unauthenticated) || known(second) {
 		t.Fatalf("a sign-in with the password that was replaced meanwhile: %v", err)
 	}
 	w.exec(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE token_hash = $1`, first)
@@ -69,7 +69,7 @@ func TestOneAdminStays(t *testing.T) {
 	ctx := t.Context()
 	ids := []int{1}
 	for i := range 5 {
-		u, err := accounts.CreateUser(ctx, w.db.DB, accounts.User{Username: fmt.Sprintf("a%d", i), Admin: true, Active: true})
+		u, err := accounts.CreateUser(ctx, w.db, accounts.User{Username: fmt.Sprintf("a%d", i), Admin: true, Active: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestOneAdminStays(t *testing.T) {
 			if i%2 == 0 {
 				ch = accounts.UserChange{Active: &no}
 			}
-			if _, err := accounts.ChangeUser(ctx, w.db.DB, w.db.Roles, id, ch, 0); fault.Is(err, fault.Conflict) {
+			if _, err := accounts.ChangeUser(ctx, w.db, false, id, ch, 0); fault.Is(err, fault.Conflict) {
 				refused <- id
 			} else if err != nil {
 				t.Error(err)
@@ -102,12 +102,12 @@ func TestOrdersOfUsers(t *testing.T) {
 	w := newWorld(t)
 	for _, desc := range []bool{false, true} {
 		for name := range accounts.UserSorts {
-			if _, _, err := accounts.Users(t.Context(), w.db.DB, accounts.UserFilter{Sort: name, Desc: desc}); err != nil {
+			if _, _, err := accounts.Users(t.Context(), w.db, accounts.UserFilter{Sort: name, Desc: desc}); err != nil {
 				t.Errorf("users by %s: %v", name, err)
 			}
 		}
 	}
-	if _, _, err := accounts.Users(t.Context(), w.db.DB, accounts.UserFilter{Sort: "id; DROP TABLE users"}); !fault.Is(err, fault.Invalid) {
+	if _, _, err := accounts.Users(t.Context(), w.db, accounts.UserFilter{Sort: "id; DROP TABLE users"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("%v", err)
 	}
 }

@@ -7,31 +7,32 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // A world is a database, with the rows of other rooms that a test of accounts needs.
 type world struct {
 	t   *testing.T
-	db  *store.DB
+	db  *database.DB
 	dsn string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
 	return &world{t: t, db: openTest(t, dsn, 8), dsn: dsn}
 }
 
-func openTest(t *testing.T, dsn string, conns int32) *store.DB {
+func openTest(t *testing.T, dsn string, conns int32) *database.DB {
 	t.Helper()
 	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: conns})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return store.New(pool, store.Options{})
+	return pool
 }
 
 func (w *world) exec(sql string, args ...any) {
@@ -46,7 +47,7 @@ func (w *world) text(sql string, args ...any) string { return scalar[string](w, 
 
 func scalar[T any](w *world, sql string, args ...any) T {
 	w.t.Helper()
-	v, err := database.Scalar[T](context.Background(), w.db.DB, sql, args...)
+	v, err := database.Scalar[T](context.Background(), w.db, sql, args...)
 	if err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
 	}
@@ -56,7 +57,7 @@ func scalar[T any](w *world, sql string, args ...any) T {
 // user reads an account.
 func (w *world) user(id int) accounts.User {
 	w.t.Helper()
-	u, err := accounts.UserByID(w.t.Context(), w.db.DB, id)
+	u, err := accounts.UserByID(w.t.Context(), w.db, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}

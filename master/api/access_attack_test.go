@@ -244,7 +244,7 @@ func TestEditorsActInTheirOwnName(t *testing.T) {
 	other.get("/api/v1/notebooks/" + notebook).ok()
 	for name, want := range map[string]bool{"eddie": true, "olga": false, "wanda": false, "vera": false, "admin": true} {
 		who := m.whoIs(name)
-		k, err := tasks.Directory{DB: m.db.DB}.Task(t.Context(), notebook, "")
+		k, err := tasks.Directory{DB: m.db}.Task(t.Context(), notebook, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestEditorsActInTheirOwnName(t *testing.T) {
 func (r *rig) whoIs(name string) auth.Who {
 	r.t.Helper()
 	token := strings.TrimPrefix(r.user(name).token, "Bearer ")
-	who, err := accounts.SessionWho(r.t.Context(), r.db.DB, r.db.Roles, auth.HashToken(token))
+	who, err := accounts.SessionWho(r.t.Context(), r.db, r.api.cfg.Roles, auth.HashToken(token))
 	if err != nil {
 		r.t.Fatal(err)
 	}

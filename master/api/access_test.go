@@ -51,7 +51,7 @@ var accessRoles = []struct {
 // give gives a role to a user, in a workspace or everywhere (0).
 func (r *rig) give(role auth.RoleID, username string, workspace int) {
 	r.t.Helper()
-	u, err := accounts.UserByName(r.t.Context(), r.db.DB, username)
+	u, err := accounts.UserByName(r.t.Context(), r.db, username)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRoleRig(t, func(c *Config) { c.Proxy = opener })
-	dir.DB, dir.Roles = r.db.DB, r.db.Roles
+	dir.DB, dir.Roles = r.db, r.api.cfg.Roles
 	r.give(auth.WorkspaceAdmin, "determined", 1)
 	values := ours(t, r)
 	admin := r.user("admin")

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/spool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // longList makes 12 experiments whose list has 6 MB, more than the kernel stores for a connection, and
@@ -243,7 +243,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 	}
 
 	id = who.create(yaml())
-	err := r.db.Tx(t.Context(), func(tx *store.DB) error {
+	err := r.db.Tx(t.Context(), func(tx *database.DB) error {
 		if _, err := tx.Exec(t.Context(), `SELECT FROM trials WHERE experiment_id = $1 FOR UPDATE`, id); err != nil {
 			return err
 		}

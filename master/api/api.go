@@ -14,11 +14,12 @@ import (
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/audit"
-	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/nodes"
@@ -29,7 +30,6 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/spool"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -87,6 +87,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
+	Roles           accounts.Roles // roles decide what users may do; else only owners and admins
+	Stored          diskuse.Limits // of what users store in the database
 	// Memory limits the memory that the searches of all experiments use in a master.
 	Memory budget.Budget
 	// MaxConnections is how many connections there can be at once; 0 for rest.DefaultMaxConnections.
@@ -109,7 +111,7 @@ type API struct {
 	Attempts attempts.Deps // the room of attempts, with what it uses of others
 
 	cfg        Config
-	db         *store.DB
+	db         *database.DB
 	bus        *database.Bus
 	log        *slog.Logger
 	router     *rest.Router
@@ -117,38 +119,36 @@ type API struct {
 	limits     *limits
 	trail      *audit.Trail
 	forwarders *accounts.Forwarders
-	webSockets webSockets
 
-	heardOf  *cache.Rates[string] // signs of life of unmanaged trials, by task
-	taskIO   *taskIO              // receives the reports of tasks
-	driven   *drivenSearches      // searches that programs outside drive
-	shown    *shownConfigs
+	taskIO   *taskIO // receives the reports of tasks
+	memory   *experiments.Memory
+	users    *diskuse.Users // what they store
 	stopping context.Context
 	rechecks sync.WaitGroup // of users who are signed in
 
 	nodes       nodes.Inventory
 	checkpoints checkpoints.Deps
-	experiments *launch.Experiments
+	experiments experiments.Deps
+	launcher    *launch.Experiments
 	tasks       *launch.Tasks
 	code        *contexts.Sender
 }
 
 // New builds the API. Its requests and streams end when ctx does.
-func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id attempts.Identity, disc attempts.Discovery, log *slog.Logger) *API {
+func New(ctx context.Context, cfg Config, db *database.DB, bus *database.Bus, id attempts.Identity, disc attempts.Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, log: log,
-		auth: accounts.NewAuthenticator(db.DB, db.Roles, bus, taskWho(db)), trail: audit.New(ctx, db.DB, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
-		forwarders: accounts.NewForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		webSockets: newWebSockets(), shown: newShownConfigs(), stopping: ctx,
-		heardOf: cache.NewRates[string](1, heardEvery, maxHeard)}
+		auth: accounts.NewAuthenticator(db, cfg.Roles, bus, taskWho(db, cfg.Roles)), trail: audit.New(ctx, db, log, audit.Limits{}), limits: newLimits(cfg.Receiving),
+		forwarders: accounts.NewForwarders(log), stopping: ctx}
+	a.memory, a.users = experiments.NewMemory(cfg.Memory), diskuse.NewUsers(db, cfg.Stored)
 	a.router = rest.New(ctx, a.restConfig())
-	a.nodes = nodes.Inventory{DB: db.DB, Pools: cfg.Pools, Offer: cfg.Inventory}
-	a.code = contexts.NewSender(db.DB)
-	a.experiments, a.tasks = a.launchers()
+	a.nodes = nodes.Inventory{DB: db, Pools: cfg.Pools, Offer: cfg.Inventory}
+	a.code = contexts.NewSender(db)
+	a.launcher, a.tasks = a.launchers()
+	a.experiments = a.experimentDeps()
 	a.checkpoints = a.checkpointDeps()
-	a.taskIO = newTaskIO(ctx, db, bus, cfg.Logs, log)
-	a.Attempts = a.attempts(id, disc)
-	a.registerTaskRoutes()
-	a.registerUserRoutes() // in any order (rest/route_order.go)
+	a.taskIO = newTaskIO(ctx, db, bus, &a.cfg, log)
+	a.Attempts = a.attemptDeps(id, disc)
+	a.registerRooms()
 	a.router.Mount()
 	return a
 }

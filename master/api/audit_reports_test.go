@@ -111,7 +111,7 @@ func TestAuditOfReportsByUsers(t *testing.T) {
 	}
 
 	// Without an entry nothing is stored; and beyond a caller's entries one for the call counts the objects that follow.
-	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{})
+	*r.api.trail = *audit.New(t.Context(), r.db, slog.New(slog.DiscardHandler), audit.Limits{})
 	stored := func() string { return r.text(`SELECT count(*)::text FROM metrics`) }
 	before := stored()
 	r.exec(`ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (id < 0) NOT VALID`)
@@ -120,7 +120,7 @@ func TestAuditOfReportsByUsers(t *testing.T) {
 		t.Errorf("%s reports are stored, and %s before: one without an entry", after, before)
 	}
 	r.exec(`ALTER TABLE audit DROP CONSTRAINT full_disk`)
-	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Singles: 1, SinglesEvery: time.Hour})
+	*r.api.trail = *audit.New(t.Context(), r.db, slog.New(slog.DiscardHandler), audit.Limits{Singles: 1, SinglesEvery: time.Hour})
 	for i := range 4 {
 		other := me.putTrial(exp, fmt.Sprint("more-", i))
 		me.post(fmt.Sprintf("/api/v1/trials/%v/start", at(t, other, "trial.id")), fmt.Sprintf(`{"trialId":%v}`, at(t, other, "trial.id"))).ok()

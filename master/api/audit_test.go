@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/experiments"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -137,12 +138,12 @@ func TestNothingWithoutAnEntry(t *testing.T) {
 	if _, err := r.db.Exec(t.Context(), `ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (id < 0) NOT VALID`); err != nil {
 		t.Fatal(err)
 	}
-	before, err := r.db.Experiment(t.Context(), id)
+	before, err := experiments.Get(t.Context(), r.db, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/kill", id), "").is(500)
-	if e, err := r.db.Experiment(t.Context(), id); err != nil || e.Desired != before.Desired {
+	if e, err := experiments.Get(t.Context(), r.db, id); err != nil || e.Desired != before.Desired {
 		t.Errorf("the experiment was killed without an entry: %v %v", e.Desired, err)
 	}
 	me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok()
@@ -158,7 +159,7 @@ func TestNobodyFillsTheTrail(t *testing.T) {
 	r.node("n1", "node-1", 4)
 	admin, me := r.user("admin"), r.user("determined")
 	const single, calls = 10, 30
-	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Singles: single, SinglesEvery: time.Hour})
+	*r.api.trail = *audit.New(t.Context(), r.db, slog.New(slog.DiscardHandler), audit.Limits{Singles: single, SinglesEvery: time.Hour})
 	counted := func(where string) string {
 		return r.text(`SELECT count(*) || ' entries of ' || sum(times) FROM audit WHERE ` + where)
 	}
@@ -182,7 +183,7 @@ func TestNobodyFillsTheTrail(t *testing.T) {
 		}
 	}
 	// Changes end when they are too many, each with its own entry before.
-	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Singles: single, SinglesEvery: time.Hour, Changes: 3, ChangesEvery: time.Hour})
+	*r.api.trail = *audit.New(t.Context(), r.db, slog.New(slog.DiscardHandler), audit.Limits{Singles: single, SinglesEvery: time.Hour, Changes: 3, ChangesEvery: time.Hour})
 	for i := range 5 {
 		answer := me.post("/api/v1/models", fmt.Sprintf(`{"name":"m%d"}`, i))
 		if want := map[bool]int{true: 200, false: 429}[i < 3]; answer.code != want {
@@ -217,17 +218,17 @@ func TestEveryCallHasAResult(t *testing.T) {
 func TestOldEntriesGo(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"old", "new"} {
-		if _, err := audit.Begin(t.Context(), r.db.DB, audit.Entry{Username: name, Method: "POST"}); err != nil {
+		if _, err := audit.Begin(t.Context(), r.db, audit.Entry{Username: name, Method: "POST"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := r.db.Exec(t.Context(), `UPDATE audit SET at = now() - interval '11 days' WHERE username = 'old'`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := audit.Delete(t.Context(), r.db.DB, 10); err != nil || n != 1 {
+	if n, err := audit.Delete(t.Context(), r.db, 10); err != nil || n != 1 {
 		t.Errorf("%d entries were deleted: %v", n, err)
 	}
-	if list, err := audit.Entries(t.Context(), r.db.DB, audit.Filter{Username: "new"}, 10); err != nil || len(list) != 1 || list[0].EndedAt != nil {
+	if list, err := audit.Entries(t.Context(), r.db, audit.Filter{Username: "new"}, 10); err != nil || len(list) != 1 || list[0].EndedAt != nil {
 		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // These benchmarks print two rates: that of the API, and that of the same clients with a handler that
@@ -105,10 +105,10 @@ func BenchmarkMetricReports(b *testing.B) {
 	for _, clients := range []int{1, 8, 32} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
 			for b.Loop() {
-				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Metrics: 10 << 30}}) // as a master has them
+				r := rigOf(b, func(c *Config) { c.Stored = diskuse.Limits{Owner: 100 << 30, Metrics: 10 << 30} }) // as a master has them
 				ctx, cancel := context.WithCancel(b.Context())
 				var wg sync.WaitGroup
-				wg.Go(func() { metrics.NewSummarizer(r.db.DB, r.bus, r.api.log).Run(ctx) })
+				wg.Go(func() { metrics.NewSummarizer(r.db, r.bus, r.api.log).Run(ctx) })
 				attempts := make([]*attempt, clients)
 				for i := range attempts {
 					attempts[i] = r.running(yaml(), 1)
@@ -219,7 +219,7 @@ func BenchmarkLogLines(b *testing.B) {
 	for _, clients := range []int{1, 4, 8} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
 			for b.Loop() {
-				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Metrics: 10 << 30}}) // as a master has them
+				r := rigOf(b, func(c *Config) { c.Stored = diskuse.Limits{Owner: 100 << 30, Metrics: 10 << 30} }) // as a master has them
 				attempts := make([]*attempt, clients)
 				for i := range attempts {
 					attempts[i] = r.running(yaml(), 1)

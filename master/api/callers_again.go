@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // callersAgain reads by two queries what the callers of open answers are now: the users of sessions, and attempts.
@@ -21,11 +21,11 @@ func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(au
 			sessions = append(sessions, who.SessionID)
 		}
 	}
-	users, err := accounts.ValidSessions(ctx, a.db.DB, a.db.Roles, sessions)
+	users, err := accounts.ValidSessions(ctx, a.db, a.cfg.Roles, sessions)
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := attempts.Statuses(ctx, a.db.DB, a.db.Roles, running)
+	tasks, err := attempts.Statuses(ctx, a.db, a.cfg.Roles, running)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(au
 }
 
 // taskWho finds the attempt that has a token.
-func taskWho(db *store.DB) func(ctx context.Context, hash []byte) (auth.Who, error) {
+func taskWho(db *database.DB, roles accounts.Roles) func(ctx context.Context, hash []byte) (auth.Who, error) {
 	return func(ctx context.Context, hash []byte) (auth.Who, error) {
-		return attempts.Who(ctx, db.DB, db.Roles, hash)
+		return attempts.Who(ctx, db, roles, hash)
 	}
 }

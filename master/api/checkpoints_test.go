@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/schema"
 )
 
 func TestCheckpointsByAPI(t *testing.T) {
@@ -132,7 +134,7 @@ func TestNamesOfCheckpoints(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()
 	a := r.running(sharedStorage(dir), 1)
-	cluster, err := r.db.ClusterID(t.Context())
+	cluster, err := schema.ClusterID(t.Context(), r.db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -360,7 +360,7 @@ func TestMasterLogs(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	ctx, cancel := context.WithCancel(context.Background())
-	logs := masterlog.New(r.db.DB, slog.DiscardHandler)
+	logs := masterlog.New(r.db, slog.DiscardHandler)
 	done := make(chan struct{})
 	go func() { logs.Run(ctx); close(done) }()
 	log := slog.New(logs).With("term", 3)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // exec runs a statement that no request makes.
@@ -77,7 +79,7 @@ func TestDeletionsBegin(t *testing.T) {
 	me.get("/api/v1/templates/theirs").says(404, "theirs")
 	// The loop gives an experiment up whose files could not be removed; asking again tries again.
 	r.exec(`UPDATE experiments SET state = 'DELETE_FAILED', desired = 'deleted', error = 'the bucket is away', delete_requests = 1, delete_failed = 1, ended_at = now() WHERE id = $1`, exp)
-	if err := r.db.CarryOutDeletions(t.Context()); err != nil {
+	if err := experiments.CarryOutDeletions(t.Context(), r.db); err != nil {
 		t.Fatal(err)
 	}
 	for _, what := range []string{full, path} {
@@ -109,7 +111,7 @@ func TestNotebooksOfGoneWorkspaces(t *testing.T) {
 	}
 	r.exec(`UPDATE tasks SET ended_at = now() - interval '23 hours', exit_status = 'killed' WHERE id = $1`, notebook)
 	further := func() {
-		if err := r.db.CarryOutDeletions(t.Context()); err != nil {
+		if err := experiments.CarryOutDeletions(t.Context(), r.db); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -112,7 +112,7 @@ func TestUnfit(t *testing.T) {
 	token := a.claim(0, a.identify(0), "p0").ok().tree()["token"].(string)
 	path := "/api/v1/detent/allocations/" + a.id + "/members/0/exit"
 	r.task(token).post(path, `{"exitCode":79,"reason":"no GPUs","unfit":true}`).ok()
-	live, err := rows.LoadLive(context.Background(), r.db.DB, rows.Known{})
+	live, err := rows.LoadLive(context.Background(), r.db, rows.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestUnfit(t *testing.T) {
 	path = "/api/v1/detent/allocations/" + b.id + "/members/0/exit"
 	r.task(token).post(path, `{"exitCode":0}`).ok()
 	r.task(token).post(path, `{"exitCode":79,"reason":"no GPUs","unfit":true}`).ok()
-	if live, err = rows.LoadLive(context.Background(), r.db.DB, rows.Known{}); err != nil {
+	if live, err = rows.LoadLive(context.Background(), r.db, rows.Known{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range live.Allocations {

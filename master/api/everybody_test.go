@@ -76,7 +76,7 @@ func TestEverybodysRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRig(t, func(c *Config) { c.Proxy = opener })
-	dir.DB, dir.Roles = r.db.DB, r.db.Roles
+	dir.DB, dir.Roles = r.db, r.api.cfg.Roles
 	values := ours(t, r)
 	values["url"] = r.url
 	owner := r.user("determined")

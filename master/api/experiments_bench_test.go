@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -19,7 +19,7 @@ func (r *rig) manyExperiments(n int) {
 	r.t.Helper()
 	ctx := context.Background()
 	first := r.user("determined").create(yaml("labels: [a, b]", "description: something to look at"))
-	e, err := r.db.Experiment(ctx, first)
+	e, err := experiments.Get(ctx, r.db, first)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func (r *rig) manyExperiments(n int) {
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < n-1; i += workers {
-				_, err := r.db.CreateExperiment(ctx, store.NewExperiment{OwnerID: 1 + i%2, ProjectID: 1, Config: e.Config, OriginalConfig: e.OriginalConfig,
+				_, err := experiments.Create(ctx, r.db, nil, experiments.New{OwnerID: 1 + i%2, ProjectID: 1, Config: e.Config, OriginalConfig: e.OriginalConfig,
 					Name: fmt.Sprintf("experiment %d", i), Description: e.Description, Labels: e.Labels, Pool: "default", SlotsPerTrial: 1, Weight: 1, Priority: 42})
 				if err != nil {
 					r.t.Error(err)

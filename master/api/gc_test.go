@@ -8,7 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -244,7 +245,7 @@ func TestASweepAsksWhatIsKnown(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	sweep := checkpoints.NewGC{TaskID: checkpoints.GCTaskID(a.exp), ExperimentID: a.exp, Reason: checkpoints.BySweep, Pool: "default", Priority: 42, Saw: "COMPLETED",
 		Sweep: &task.Sweep{Since: began, Until: began.Add(time.Hour)}}
-	if err := r.db.Tx(t.Context(), func(tx *store.DB) error { _, err := checkpoints.CreateGC(t.Context(), tx.DB, sweep); return err }); err != nil {
+	if err := r.db.Tx(t.Context(), func(tx *database.DB) error { _, err := checkpoints.CreateGC(t.Context(), tx, sweep); return err }); err != nil {
 		t.Fatal(err)
 	}
 	b := a.collector(sweep.TaskID)
@@ -288,5 +289,5 @@ func (a *attempt) removesEvents(me as, last string) (task string, answered chan 
 func (a *attempt) ends(task, status string) {
 	a.r.t.Helper()
 	a.r.apply(rows.Changes{Tasks: []rows.TaskChange{{ID: task, Ended: true, ExitStatus: status}}})
-	a.r.bus.Publish(store.TopicState)
+	a.r.bus.Publish(lifecycle.TopicState)
 }

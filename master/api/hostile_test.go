@@ -122,7 +122,7 @@ type hostile struct {
 func newHostile(t *testing.T, r *rig) *hostile {
 	t.Helper()
 	h := &hostile{rig: r, t: t, values: ours(t, r), found: map[string]bool{}}
-	*r.api.trail = *audit.New(t.Context(), r.db.DB, slog.New(slog.DiscardHandler), audit.Limits{Changes: 1_000_000})
+	*r.api.trail = *audit.New(t.Context(), r.db, slog.New(slog.DiscardHandler), audit.Limits{Changes: 1_000_000})
 	r.node("n0", "node-0", 2)
 	h.token = strings.TrimPrefix(r.user("admin").token, "Bearer ")
 	h.values["users"], h.values["agents"] = "2", "node-0"

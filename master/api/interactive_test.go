@@ -80,7 +80,7 @@ func TestEveryKindOfTask(t *testing.T) {
 			t.Errorf("a killed %s is %v", noun, s)
 		}
 		me.post(path+"/kill", "").ok()
-		live, err := rows.LoadLive(t.Context(), r.db.DB, rows.Known{})
+		live, err := rows.LoadLive(t.Context(), r.db, rows.Known{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -418,7 +418,7 @@ func TestIdleTasksEnd(t *testing.T) {
 		return id, r.begin(id).ranks[0]
 	}
 	reason := func(id string) string {
-		live, err := rows.LoadLive(t.Context(), r.db.DB, rows.Known{})
+		live, err := rows.LoadLive(t.Context(), r.db, rows.Known{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func TestJobsSayWhenTheyStart(t *testing.T) {
 	expect := func(age time.Duration, others string, starts map[string]queue.ExpectedStart) {
 		t.Helper()
 		f := queue.Forecast{Pool: "default", ComputedAt: time.Now().Add(-age), Starts: starts, Others: others}
-		if err := queue.SetForecasts(t.Context(), r.db.DB, []queue.Forecast{f}); err != nil {
+		if err := queue.SetForecasts(t.Context(), r.db, []queue.Forecast{f}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,13 +8,15 @@ import (
 
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/searches"
 )
 
 // goesOn stands in for the loop: it carries the next action out that an experiment
 // continues.
 func (r *rig) goesOn(id int, saw string) (done chan struct{}) {
-	wake, cancel := r.bus.Subscribe(store.TopicIntent)
+	wake, cancel := r.bus.Subscribe(lifecycle.TopicIntent)
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
@@ -31,10 +33,10 @@ func (r *rig) goesOn(id int, saw string) (done chan struct{}) {
 				continue
 			}
 			c := rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: saw, State: "ACTIVE", Continued: &n}}}
-			if err := r.db.Tx(context.Background(), func(tx *store.DB) error { return rows.ApplyChanges(context.Background(), tx.DB, &c) }); err != nil {
+			if err := r.db.Tx(context.Background(), func(tx *database.DB) error { return rows.ApplyChanges(context.Background(), tx, &c) }); err != nil {
 				r.t.Error(err)
 			}
-			r.bus.Publish(store.TopicState)
+			r.bus.Publish(lifecycle.TopicState)
 			return
 		}
 	}()
@@ -82,7 +84,7 @@ func TestContinueExperiment(t *testing.T) {
 	if labels := fmt.Sprint(at(t, got, "experiment.labels")); labels != "[a b]" && labels != "[b a]" {
 		t.Errorf("the experiment's labels are %s", labels)
 	}
-	in, err := r.db.SearchInput(t.Context(), id, 0)
+	in, err := searches.ReadInput(t.Context(), r.db, id, 0)
 	if err != nil || len(in.Events) != 1 || in.Events[0].Kind != "continued" || !strings.Contains(string(in.Events[0].Body), `"batches": 200`) ||
 		strings.Contains(string(in.Events[0].Body), "checkpoint_storage") || !strings.Contains(string(in.Config), `"batches": 100`) {
 		t.Errorf("the search begins with %s and the events %+v: %v", in.Config, in.Events, err)
@@ -136,7 +138,7 @@ func TestSourceOfTrials(t *testing.T) {
 	refused(source("source_trial_id: 4711"), "trial 4711 not found")
 	refused(source("source_checkpoint_uuid: "+id), "no checkpoint found with UUID "+id)
 	refused(source("source_checkpoint_uuid: nonsense"), `"nonsense" is not the id of a checkpoint`)
-	if err := checkpoints.Add(t.Context(), r.db.DB, checkpoints.New{UUID: id, TaskID: task, AllocationID: task + ".1", RunID: 1, State: "COMPLETED", Steps: 5,
+	if err := checkpoints.Add(t.Context(), r.db, checkpoints.New{UUID: id, TaskID: task, AllocationID: task + ".1", RunID: 1, State: "COMPLETED", Steps: 5,
 		Resources: map[string]int64{"a": 1}, Metadata: []byte(`{"steps_completed":5}`)}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,10 @@ type limits struct {
 	series *rest.Shares  // metrics that are being streamed
 	lists  *rest.Shares  // code that is being listed
 	packed *spool.Folder // folder for packing code
+
+	streams   *rest.Places // streams of changes
+	followers *rest.Places // streams of projects, models and versions
+	charts    *rest.Places // streams of metrics
 }
 
 func newLimits(cfg rest.Receiving) *limits {
@@ -30,6 +34,8 @@ func newLimits(cfg rest.Receiving) *limits {
 		folder = cfg.Spool.Path()
 	}
 	return &limits{packs: rest.NewShares(maxPacks, 1), places: rest.NewShares(1, 1), lists: rest.NewShares(maxLists, 1),
-		series: rest.NewShares(maxStreams, maxStreamsPerUser),
-		packed: spool.New(folder, maxPacks*launch.MaxPacked*spool.OwnerShare)}
+		series:  rest.NewShares(maxStreams, maxStreamsPerUser),
+		packed:  spool.New(folder, maxPacks*launch.MaxPacked*spool.OwnerShare),
+		streams: rest.NewPlaces("streams of changes (/detent/live)", 1024, 64), followers: rest.NewPlaces("streams", 128, 8),
+		charts: rest.NewPlaces("streams of metrics for charts", 256, 32)}
 }

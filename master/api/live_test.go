@@ -147,7 +147,7 @@ func TestLiveRefuses(t *testing.T) {
 	me.get("/api/v1/detent/live?after=nonsense").says(400, "event id")
 	me.get("/api/v1/detent/live?after=1-2/x").says(400, "event id")
 	me.get("/api/v1/detent/live?trials=99").says(404, "trial 99")
-	many := strings.Repeat("trials=1&", maxLiveTrials+1)
+	many := strings.Repeat("trials=1&", 101)
 	me.get("/api/v1/detent/live?"+many).says(400, "are allowed")
 	a := r.running(yaml(), 1)
 	a.ranks[0].get("/api/v1/detent/live").says(403, "sign in as a user")

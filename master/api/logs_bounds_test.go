@@ -21,7 +21,7 @@ func TestLinesOfManySources(t *testing.T) {
 	}
 	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":1,"lines":[`+strings.Join(sources, ",")+`]}`).ok()
 	a.ranks[0].post("/api/v1/task/logs", `{"logs":[`+strings.Join(containers, ",")+`]}`).ok()
-	f, err := logs.ReadFields(t.Context(), r.db.DB, a.task, nil)
+	f, err := logs.ReadFields(t.Context(), r.db, a.task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestLinesOfManySources(t *testing.T) {
 // lines returns the lines of a task's log that match a filter.
 func (r *rig) lines(task string, f logs.Filter) (all []logs.Record) {
 	r.t.Helper()
-	reader, err := logs.NewStore(r.db.DB, r.bus, logs.Settings{Days: logs.Forever}).Reader(task, f)
+	reader, err := logs.NewStore(r.db, r.bus, logs.Settings{Days: logs.Forever}).Reader(task, f)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestPatchOfTheMasterConfig(t *testing.T) {
 	}
 	stored := func() (names, values []string) {
 		t.Helper()
-		list, err := about.SettingsSince(t.Context(), r.db.DB, time.Unix(0, 0))
+		list, err := about.SettingsSince(t.Context(), r.db, time.Unix(0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

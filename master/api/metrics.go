@@ -5,59 +5,40 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// newMetricWriter gives the writer of reports what it uses of searches, which are here.
-func newMetricWriter(db *store.DB, bus *database.Bus) *metrics.Writer {
-	return metrics.NewWriter(db.DB, bus, db.Limits().Metrics, metrics.Searches{Add: store.AppendValidations, Topic: store.TopicEvents})
+// newMetricWriter gives the writer of reports what it uses of searches.
+func newMetricWriter(db *database.DB, bus *database.Bus, limit int64) *metrics.Writer {
+	return metrics.NewWriter(db, bus, limit, metrics.Searches{Add: experiments.AppendValidations, Topic: lifecycle.TopicEvents})
 }
 
-// registerMetrics gives the room of metrics what it uses of experiments, trials and logs, which are here.
+// registerMetrics gives the room of metrics what it uses of experiments, trials and logs.
 func (a *API) registerMetrics() {
-	metrics.Routes(a.router, metrics.Deps{DB: a.db.DB, Log: a.log, Writer: a.taskIO.metrics, Reporting: a.onReportingTrial(),
+	metrics.Routes(a.router, metrics.Deps{DB: a.db, Log: a.log, Writer: a.taskIO.metrics, Reporting: experiments.OnReportingTrial(a.db),
 		Trial: func(ctx context.Context, id int) (metrics.Trial, error) {
-			t, err := a.db.Trial(ctx, id)
-			return metrics.Trial{ID: t.ID, Task: t.TaskID, Ended: t.EndedAt != nil, Is: ofTrial(t)}, err
+			t, err := experiments.GetTrial(ctx, a.db, id)
+			return metrics.Trial{ID: t.ID, Task: t.TaskID, Ended: t.EndedAt != nil, Is: t.Object()}, err
 		},
 		Experiment: func(ctx context.Context, id int) (metrics.Experiment, error) {
-			e, err := a.db.ExperimentHead(ctx, id)
-			return metrics.Experiment{ID: e.ID, Is: ofExperiment(e)}, err
+			e, err := experiments.GetHead(ctx, a.db, id)
+			return metrics.Experiment{ID: e.ID, Is: e.Object()}, err
 		},
-		Trials: a.visibleTrials, HParams: a.hparamsOf, Searches: a.db.SearchesOf, SearcherMetric: a.db.SearcherMetric,
+		Trials: a.experiments.VisibleTrials, HParams: a.experiments.HParamsOf,
+		Searches: of(a.db, experiments.SearchesOf), SearcherMetric: of(a.db, experiments.SearcherMetric),
 		Accept: func(ctx context.Context, c *rest.Call, of metrics.Trial, bytes int) error {
-			if err := a.admitOutside(ctx, c, of.Is.OwnerID, bytes); err != nil {
+			if err := a.users.AdmitOutside(ctx, c, of.Is.OwnerID, bytes); err != nil {
 				return err
 			}
-			return a.heard(ctx, c, of.Task)
+			return a.experiments.Heard.From(ctx, c, of.Task)
 		},
-		Warn: a.warnTask, Streams: a.webSockets.metrics, InTurn: a.inSeries})
-}
-
-// visibleTrials are trials that a query names and the caller may look at.
-func (a *API) visibleTrials(ctx context.Context, c *rest.Call, ids []int) ([]v1.Trial, error) {
-	list := make([]store.Trial, len(ids))
-	for i, id := range ids {
-		var err error
-		if list[i], err = a.visibleTrial(ctx, c, id); err != nil {
-			return nil, err
-		}
-	}
-	return a.wireTrials(ctx, list)
-}
-
-func (a *API) hparamsOf(ctx context.Context, trials []int) (map[int][]byte, error) {
-	list, err := a.db.TrialsByID(ctx, trials)
-	of := make(map[int][]byte, len(list))
-	for _, t := range list {
-		of[t.ID] = t.HParams
-	}
-	return of, err
+		Warn: a.warnTask, Streams: a.limits.charts, InTurn: a.inSeries})
 }
 
 // warnTask writes a warning to the log of the task that calls.

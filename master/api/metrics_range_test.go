@@ -34,7 +34,7 @@ func TestNumbersThatNoFloatHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := metrics.Summarize(t.Context(), r.db.DB); err != nil {
+			if _, err := metrics.Summarize(t.Context(), r.db); err != nil {
 				t.Fatalf("%s: the summaries: %v", stored, err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestNumbersThatNoFloatHolds(t *testing.T) {
 		for _, sort := range []string{"validation.loss=asc", "training.loss.last=asc"} {
 			me.post("/api/v1/experiments-search", fmt.Sprintf(`{"limit":10,"sort":%q}`, sort)).ok()
 		}
-		if _, err := checkpoints.FilesOfExperiment(t.Context(), r.db.DB, a.exp); err != nil { // called when its files are removed
+		if _, err := checkpoints.FilesOfExperiment(t.Context(), r.db, a.exp); err != nil { // called when its files are removed
 			t.Errorf("%s stored: %v", stored, err)
 		}
 	}

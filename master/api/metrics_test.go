@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // TestAMisspeltMetric: the experiment and the trial's log say that the searcher's metric
@@ -94,7 +96,7 @@ func TestRunsAndProgress(t *testing.T) {
 
 func trialProgress(t *testing.T, r *rig, id int) float64 {
 	t.Helper()
-	tr, err := r.db.Trial(context.Background(), id)
+	tr, err := experiments.GetTrial(context.Background(), r.db, id)
 	if err != nil || tr.Progress == nil {
 		t.Fatal(tr, err)
 	}

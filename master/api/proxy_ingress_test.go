@@ -297,7 +297,7 @@ func TestVisitors(t *testing.T) {
 	v := newIngressRig(t)
 	p, other := v.open("determined", "notebooks"), v.open("determined", "notebooks")
 	me := v.user("determined")
-	who, err := accounts.SessionWho(t.Context(), v.db.DB, v.db.Roles, auth.HashToken(strings.TrimPrefix(me.token, "Bearer ")))
+	who, err := accounts.SessionWho(t.Context(), v.db, v.api.cfg.Roles, auth.HashToken(strings.TrimPrefix(me.token, "Bearer ")))
 	if err != nil {
 		t.Fatal(err)
 	}

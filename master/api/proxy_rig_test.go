@@ -75,7 +75,7 @@ func proxyRigOf(t testing.TB, newRig func(testing.TB, ...func(*Config)) *rig, ch
 			c.Site.PublicURL, c.Site.Ingress = origins.Master, &task.Ingress{Host: origins.Host}
 		}
 	})
-	dir.DB, dir.Roles = v.db.DB, v.db.Roles
+	dir.DB, dir.Roles = v.db, v.api.cfg.Roles
 	server := &http.Server{Handler: v.proxy.Tasks()}
 	go func() { _ = server.Serve(ln) }()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -221,7 +221,7 @@ func (p *proxiedTask) serve() {
 		go func() { _ = server.Serve(ln) }()
 	}
 	p.gate.Open(p.spec, socket.Dial, p.dialPort)
-	if err := attempts.MarkReady(t.Context(), p.v.db.DB, p.id+".1"); err != nil {
+	if err := attempts.MarkReady(t.Context(), p.v.db, p.id+".1"); err != nil {
 		t.Fatal(err)
 	}
 }

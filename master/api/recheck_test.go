@@ -52,13 +52,13 @@ func TestWhatAProviderChangesWhileUsersAreSignedIn(t *testing.T) {
 			}, newRoleRig)
 			admin, public := s.user("admin"), s.api.cfg.PublicURL
 			first, second, grace := s.signIn(t, "1"), s.signIn(t, "1"), s.signIn(t, "3")
-			ada, err := accounts.UserByName(t.Context(), s.db.DB, "ada")
+			ada, err := accounts.UserByName(t.Context(), s.db, "ada")
 			if err != nil || !ada.Admin || !slices.Equal(groupsOf(t, admin, ada.ID), []string{"admins", "ml"}) {
 				t.Fatalf("%+v %v", ada, err)
 			}
 			identitytest.SetUsers(t, s.issuer, claims("ops"))
 			soon(t, "ada has the groups of now, and is no admin", func() bool {
-				u, err := accounts.UserByID(t.Context(), s.db.DB, ada.ID)
+				u, err := accounts.UserByID(t.Context(), s.db, ada.ID)
 				return err == nil && !u.Admin && slices.Equal(groupsOf(t, admin, ada.ID), []string{"ops"})
 			})
 			var changes []v1.AuditEntry
@@ -97,7 +97,7 @@ func TestWhatAProviderChangesWhileUsersAreSignedIn(t *testing.T) {
 			if me := grace.Me(public); !strings.Contains(me, `"username":"grace"`) {
 				t.Errorf("another user: %s", me)
 			}
-			if u, err := accounts.UserByID(t.Context(), s.db.DB, ada.ID); err != nil || !u.Active {
+			if u, err := accounts.UserByID(t.Context(), s.db, ada.ID); err != nil || !u.Active {
 				t.Errorf("the account: %+v %v", u, err)
 			}
 			soon(t, "the trail has the ends of both sessions", func() bool { return len(trailOf(t, admin, "kind=session&verb=logout&username=ada")) == 2 })
@@ -208,7 +208,7 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	other := s.signIn(t, "3")
 	identitytest.SetUsers(t, s.issuer, map[string]map[string]any{"3": {"preferred_username": "grace", "groups": 7}})
 	soon(t, "the master says what is wrong", func() bool { return strings.Contains(s.log.String(), "expected a list of names") })
-	grace, err := accounts.UserByName(t.Context(), s.db.DB, "grace")
+	grace, err := accounts.UserByName(t.Context(), s.db, "grace")
 	if got := groupsOf(t, s.user("admin"), grace.ID); err != nil || !slices.Equal(got, []string{"ml"}) {
 		t.Errorf("grace is in %v, %v", got, err)
 	}

@@ -25,7 +25,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/sender"
@@ -37,7 +38,7 @@ import (
 type rig struct {
 	t         testing.TB
 	api       *API
-	db        *store.DB
+	db        *database.DB
 	bus       *database.Bus
 	dsn       string
 	url       string
@@ -72,14 +73,14 @@ func (f *fakeDiscovery) Members(_ context.Context, allocationID string) (map[int
 // newRig starts an API; change may edit its configuration.
 func newRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
-	return rigOf(t, store.Options{}, change...)
+	return rigOf(t, change...)
 }
 
 // newRoleRig starts an API that uses roles; the user admin is its ClusterAdmin.
 func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
-	r := rigOf(t, store.Options{Roles: true}, change...)
-	if _, err := accounts.BeginRoles(t.Context(), r.db.DB); err != nil {
+	r := rigOf(t, append([]func(*Config){func(c *Config) { c.Roles = true }}, change...)...)
+	if _, err := accounts.BeginRoles(t.Context(), r.db); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -88,15 +89,14 @@ func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
 // ownURL as a PublicURL stands for the address at which the rig listens.
 const ownURL = "own"
 
-func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
+func rigOf(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	pool, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
+	db, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, options)
 	r := &rig{t: t, db: db, dsn: dsn, log: &lockedBuffer{}, client: &http.Client{Timeout: 90 * time.Second},
 		identity:  &fakeIdentity{known: map[string]attempts.Workload{}},
 		discovery: &fakeDiscovery{members: map[string]map[int]attempts.Endpoint{}}}
@@ -167,7 +167,7 @@ func (r *rig) another(change ...func(*Config)) *rig {
 
 // events sends to receivers of tests.
 func (r *rig) events() webhook.Sender {
-	return sender.New(sender.Config{SigningKey: "sesame", Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.db.DB, r.bus, slog.New(slog.DiscardHandler))
+	return sender.New(sender.Config{SigningKey: "sesame", Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.db, r.bus, slog.New(slog.DiscardHandler))
 }
 
 func rigConfig(t testing.TB) Config {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // wide is a search with two trials.
@@ -13,7 +15,7 @@ const wide = "name: wide\nentrypoint: python3 train.py\nsearcher: {name: random,
 // trialsOf are the trials of an experiment.
 func (r *rig) trialsOf(experiment int) []int {
 	r.t.Helper()
-	ids, err := r.db.TrialIDs(context.Background(), experiment)
+	ids, err := experiments.TrialIDs(context.Background(), r.db, experiment)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (a answer) scimSays(code int, part string) {
 func (r *rig) newSCIMUser(name string) (path string, id int) {
 	r.t.Helper()
 	made := r.scimClient().post("/scim/v2/Users", fmt.Sprintf(`{"schemas":[%q],"userName":%q,"externalId":"x-%s"}`, protocol.UserSchema, name, name)).is(201).tree()
-	u, err := accounts.UserByName(r.t.Context(), r.db.DB, strings.ToLower(name))
+	u, err := accounts.UserByName(r.t.Context(), r.db, strings.ToLower(name))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -57,12 +57,12 @@ func (r *rig) newSCIMUser(name string) (path string, id int) {
 // session signs a user in, without a password.
 func (r *rig) signedInAs(id int) as {
 	r.t.Helper()
-	u, err := accounts.UserByID(r.t.Context(), r.db.DB, id)
+	u, err := accounts.UserByID(r.t.Context(), r.db, id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	token, hash := auth.NewToken()
-	if err := accounts.NewSession(r.t.Context(), r.db.DB, u, hash, time.Hour); err != nil {
+	if err := accounts.NewSession(r.t.Context(), r.db, u, hash, time.Hour); err != nil {
 		r.t.Fatal(err)
 	}
 	return as{r: r, header: "Authorization", token: "Bearer " + token}
@@ -81,7 +81,7 @@ func TestSCIMUsers(t *testing.T) {
 	if at(t, ada, "userName") != "Ada@Example.com" || at(t, ada, "active") != true || at(t, ada, "emails.0.value") != "ada@example.com" || !strings.HasSuffix(got.header.Get("Location"), path) || at(t, ada, "meta.location") != got.header.Get("Location") {
 		t.Errorf("%v at %s", ada, got.header.Get("Location"))
 	}
-	u, err := accounts.UserByName(t.Context(), r.db.DB, "ada@example.com")
+	u, err := accounts.UserByName(t.Context(), r.db, "ada@example.com")
 	if err != nil || !u.Remote || u.Admin || u.PasswordHash != "" || u.DisplayName != "Ada Lovelace" {
 		t.Fatalf("%+v %v", u, err)
 	}
@@ -115,7 +115,7 @@ func TestSCIMUsers(t *testing.T) {
 		if at(t, idp.do("PUT", path, `{"userName":"ada","name":{"givenName":"A"}}`).ok().tree(), "active") != true {
 			t.Error("a replacement without `active` deactivated the user")
 		}
-		if now, err := accounts.UserByName(t.Context(), r.db.DB, "ada"); err != nil || now.ID != u.ID {
+		if now, err := accounts.UserByName(t.Context(), r.db, "ada"); err != nil || now.ID != u.ID {
 			t.Errorf("%+v %v", now, err)
 		}
 		if now := string(idp.get(path).ok().body); strings.Contains(now, "emails") || strings.Contains(now, "externalId") || strings.Contains(now, "King") {
@@ -152,7 +152,7 @@ func TestSCIMUsers(t *testing.T) {
 		idp.do("DELETE", path, "").is(204)
 		idp.get(path).scimSays(404, `"status":"404"`)
 		idp.do("DELETE", path, "").is(404)
-		gone, err := accounts.UserByID(t.Context(), r.db.DB, u.ID)
+		gone, err := accounts.UserByID(t.Context(), r.db, u.ID)
 		if err != nil || gone.Active {
 			t.Errorf("%+v %v", gone, err)
 		}
@@ -337,7 +337,7 @@ func TestSCIMAndSignIn(t *testing.T) {
 	if code, body := signIn(); code != 403 || !strings.Contains(body, "not active") {
 		t.Errorf("%d %s", code, body)
 	}
-	if list, _, err := scim.Users(t.Context(), s.db.DB, scim.Filter{}, 0, 10); err != nil || len(list) != 1 || list[0].Active {
+	if list, _, err := scim.Users(t.Context(), s.db, scim.Filter{}, 0, 10); err != nil || len(list) != 1 || list[0].Active {
 		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/searches"
 )
 
 const drivenYAML = "name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n"
@@ -19,14 +21,13 @@ func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 	id := me.create(drivenYAML)
 	base := fmt.Sprintf("/api/v1/experiments/%d/", id)
 	var others []int
-	for range maxDriven {
+	for range searches.MaxDriven {
 		others = append(others, me.create(drivenYAML))
 	}
 	same := func(when string) {
 		t.Helper()
 		kept := me.get(base + "searcher_events").ok().body
-		r.api.driven.kept = map[int]*drivenSearch{}
-		if anew := me.get(base + "searcher_events").ok().body; string(anew) != string(kept) {
+		if anew := r.another(everySearcher).user("determined").get(base + "searcher_events").ok().body; string(anew) != string(kept) {
 			t.Errorf("%s: the answer from memory is %s, the answer from the events is %s", when, kept, anew)
 		}
 	}
@@ -41,50 +42,31 @@ func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 	for _, other := range others {
 		me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher_events", other)).ok()
 	}
-	if n := len(r.api.driven.kept); n != maxDriven {
-		t.Errorf("%d searches are kept; %d at most", n, maxDriven)
-	}
-	if r.api.driven.kept[id] != nil {
-		t.Error("the least recently used search is still in memory")
-	}
 	r.event(id, search.Exited, 0, search.Exit{Reason: "errored"})
 	same("after the search was removed from memory")
 }
 
 // BenchmarkSearcherPoll measures one round of a program that drives a search: a result arrives,
-// the program reads the events and sends operations. "anew" folds all events for each call, as a
-// master does that has never read the search.
+// the program reads the events and sends operations.
 func BenchmarkSearcherPoll(b *testing.B) {
 	for _, trials := range []int{1000, 10_000} {
-		for _, kept := range []bool{true, false} {
-			name := fmt.Sprintf("trials=%d/kept", trials)
-			if !kept {
-				name = fmt.Sprintf("trials=%d/anew", trials)
-			}
-			b.Run(name, func(b *testing.B) { benchmarkPoll(b, trials, kept) })
-		}
+		b.Run(fmt.Sprintf("trials=%d", trials), func(b *testing.B) { benchmarkPoll(b, trials) })
 	}
 }
 
-func benchmarkPoll(b *testing.B, trials int, kept bool) {
+func benchmarkPoll(b *testing.B, trials int) {
 	r := newRig(b, everySearcher)
 	me := r.user("determined")
 	id := me.create(drivenYAML)
 	r.manyDriven(id, trials)
 	base := fmt.Sprintf("/api/v1/experiments/%d/", id)
 	me.get(base + "searcher_events").ok()
-	forget := func() {
-		if !kept {
-			r.api.driven.kept = map[int]*drivenSearch{}
-		}
-	}
 	trial, answered := 0, 0
 	for b.Loop() {
 		b.StopTimer()
 		r.event(id, search.Validated, trial%trials, search.Validation{Metric: new(float64), Steps: 10})
 		trial++
 		b.StartTimer()
-		forget()
 		var got struct {
 			SearcherEvents []struct {
 				ID int `json:"id"`
@@ -97,7 +79,6 @@ func benchmarkPoll(b *testing.B, trials int, kept bool) {
 			b.Fatalf("event %d was returned again", first)
 		}
 		answered = got.SearcherEvents[len(got.SearcherEvents)-1].ID
-		forget()
 		me.post(base+"searcher_operations", fmt.Sprintf(`{"triggeredByEvent":{"id":%d},"searcherOperations":[{"setSearcherProgress":{"progress":0.5}}]}`, answered)).ok()
 	}
 }
@@ -105,13 +86,13 @@ func benchmarkPoll(b *testing.B, trials int, kept bool) {
 // manyDriven creates trials with results, as events that the program has answered.
 func (r *rig) manyDriven(experiment, trials int) {
 	r.t.Helper()
-	var list []store.NewEvent
+	var list []experiments.NewEvent
 	add := func(kind string, trial int, what any) {
 		body, err := json.Marshal(what)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		list = append(list, store.NewEvent{ExperimentID: experiment, Trial: trial, Kind: kind, Body: body})
+		list = append(list, experiments.NewEvent{ExperimentID: experiment, Trial: trial, Kind: kind, Body: body})
 	}
 	ops := search.Operations{Event: 1}
 	for i := range trials {
@@ -127,7 +108,7 @@ func (r *rig) manyDriven(experiment, trials int) {
 		}
 	}
 	add(search.Told, 0, search.Operations{Event: 1 + trials*(reports+1)})
-	err := r.db.Tx(r.t.Context(), func(tx *store.DB) error { return store.AppendEvents(r.t.Context(), tx.DB, list) })
+	err := r.db.Tx(r.t.Context(), func(tx *database.DB) error { return experiments.AppendEvents(r.t.Context(), tx, list) })
 	if err != nil {
 		r.t.Fatal(err)
 	}

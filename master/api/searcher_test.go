@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 )
 
 func everySearcher(c *Config) {
@@ -66,8 +67,8 @@ func (r *rig) event(experiment int, kind string, trial int, body any) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	err = r.db.Tx(r.t.Context(), func(tx *store.DB) error {
-		return store.AppendEvents(r.t.Context(), tx.DB, []store.NewEvent{{ExperimentID: experiment, Trial: trial, Kind: kind, Body: b}})
+	err = r.db.Tx(r.t.Context(), func(tx *database.DB) error {
+		return experiments.AppendEvents(r.t.Context(), tx, []experiments.NewEvent{{ExperimentID: experiment, Trial: trial, Kind: kind, Body: b}})
 	})
 	if err != nil {
 		r.t.Fatal(err)

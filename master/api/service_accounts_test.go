@@ -63,11 +63,11 @@ func TestServiceAccounts(t *testing.T) {
 func TestServiceAccountsBelongToNobodyElsewhere(t *testing.T) {
 	r := newRig(t)
 	r.user("admin").post("/api/v1/users", `{"user":{"username":"ci","active":true,"serviceAccount":true}}`).ok()
-	_, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, login.Identity{Issuer: "https://id", Subject: "1", Username: "ci", Create: true})
+	_, err := login.SignIn(t.Context(), r.db, r.api.cfg.Roles, login.Identity{Issuer: "https://id", Subject: "1", Username: "ci", Create: true})
 	if !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "is a service account") {
 		t.Errorf("at a provider: %v", err)
 	}
-	_, err = scim.CreateUser(t.Context(), r.db.DB, r.db.Roles, scim.Change{Username: "ci", Attributes: []byte(`{}`), Active: true})
+	_, err = scim.CreateUser(t.Context(), r.db, r.api.cfg.Roles, scim.Change{Username: "ci", Attributes: []byte(`{}`), Active: true})
 	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is a service account") {
 		t.Errorf("by SCIM: %v", err)
 	}

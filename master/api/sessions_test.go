@@ -112,14 +112,14 @@ func TestSignOutTokens(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.SignIn = oidc.New([]oidc.Config{{Name: "corp", Issuer: signer.Issuer, ClientID: "detent", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
 	})
-	u, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, login.Identity{Issuer: signer.Issuer, Subject: "ada", Username: "ada", Create: true})
+	u, err := login.SignIn(t.Context(), r.db, r.api.cfg.Roles, login.Identity{Issuer: signer.Issuer, Subject: "ada", Username: "ada", Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := func(at accounts.Place) as {
 		t.Helper()
 		token, hash := auth.NewToken()
-		if _, err := accounts.NewSessionAt(t.Context(), r.db.DB, u, hash, time.Hour, at); err != nil {
+		if _, err := accounts.NewSessionAt(t.Context(), r.db, u, hash, time.Hour, at); err != nil {
 			t.Fatal(err)
 		}
 		return as{r: r, header: "Authorization", token: "Bearer " + token}

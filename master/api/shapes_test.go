@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/experiments"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -82,7 +83,7 @@ func TestAnswersConform(t *testing.T) {
 	trial, attemptOf := r.trial(id, 0)
 	r.apply(rows.Changes{Placements: []rows.Placement{{AllocationID: attemptOf + ".1", Members: []rows.PlacedMember{{NodeID: "n1", NodeName: "node-1", SlotIDs: []int{0}}}}}})
 	r.runs(attemptOf+".1", "ASSIGNED", "RUNNING")
-	if _, err := r.db.BestValidation(context.Background(), id); err == nil {
+	if _, err := experiments.BestValidation(context.Background(), r.db, id); err == nil {
 		t.Fatal("a trial without reports has a best validation")
 	}
 	me.post("/api/v1/templates/admin", `{"config":{}}`).ok()

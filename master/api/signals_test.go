@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 func TestPreemption(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPreemption(t *testing.T) {
 	if got := me.get(poll + "60").ok().body; string(got) != `{"preempt":true,"deadline":null}` {
 		t.Errorf("the second time: %s", got)
 	}
-	wake, cancel := r.bus.Subscribe(store.TopicEvents)
+	wake, cancel := r.bus.Subscribe(lifecycle.TopicEvents)
 	defer cancel()
 	me.post(a.path("/signals/ack_preemption"), "").ok()
 	select {
@@ -224,6 +224,6 @@ const arrived = `SELECT arrived_at IS NOT NULL FROM members WHERE allocation_id 
 
 // has reports whether a query of an attempt and a number finds that it is so.
 func (a *attempt) has(query string, n int) bool {
-	is, err := database.Scalar[bool](context.Background(), a.r.db.DB, query, a.id, n)
+	is, err := database.Scalar[bool](context.Background(), a.r.db, query, a.id, n)
 	return err == nil && is
 }

@@ -319,15 +319,15 @@ func TestAProviderThatIsAway(t *testing.T) {
 func TestAUserOfNoProvider(t *testing.T) {
 	r := newRig(t)
 	admin, ada := r.user("admin"), login.Identity{Issuer: "https://id", Subject: "1", Username: "ada", Create: true}
-	u, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, ada)
+	u, err := login.SignIn(t.Context(), r.db, r.api.cfg.Roles, ada)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := accounts.Place{Issuer: "https://id", Provider: "id"}
 	_, here := auth.NewToken()
 	_, there := auth.NewToken()
-	if err := errors.Join(accounts.NewSession(t.Context(), r.db.DB, u, here, time.Hour), func() error {
-		_, err := accounts.NewSessionAt(t.Context(), r.db.DB, u, there, time.Hour, at)
+	if err := errors.Join(accounts.NewSession(t.Context(), r.db, u, here, time.Hour), func() error {
+		_, err := accounts.NewSessionAt(t.Context(), r.db, u, there, time.Hour, at)
 		return err
 	}()); err != nil {
 		t.Fatal(err)
@@ -339,13 +339,13 @@ func TestAUserOfNoProvider(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, ada); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "--remote true") {
+		if _, err := login.SignIn(t.Context(), r.db, r.api.cfg.Roles, ada); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "--remote true") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	refused("after the change")
 	admin.patch(path, `{"remote":true}`).ok()
-	if again, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, ada); err != nil || again.ID != u.ID {
+	if again, err := login.SignIn(t.Context(), r.db, r.api.cfg.Roles, ada); err != nil || again.ID != u.ID {
 		t.Errorf("%v %v", again.ID, err)
 	}
 	r.exec(`UPDATE users SET remote = false WHERE id = $1`, u.ID)

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/diskuse"
+
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -23,7 +24,7 @@ func hexNoise(n int) string {
 // TestStoringTooMuch: a user who stores more than one user may can start nothing new, and the message names what is stored. What runs
 // goes on, other users are not affected, and a deletion frees.
 func TestStoringTooMuch(t *testing.T) {
-	r := rigOf(t, store.Options{Limits: store.Limits{Owner: 50_000}})
+	r := rigOf(t, func(c *Config) { c.Stored = diskuse.Limits{Owner: 50_000} })
 	me, ben := r.user("determined"), r.newUser("ben")
 	own := me.ownWorkspace()
 	a := r.placeOf("determined", yaml(), 1).claimAll(1)
@@ -71,7 +72,7 @@ func TestStoringTooMuch(t *testing.T) {
 
 // TestGrowingTooMuch: a user who stores more than one user may cannot make what is there longer either, and can still change a little.
 func TestGrowingTooMuch(t *testing.T) {
-	r := rigOf(t, store.Options{Limits: store.Limits{Owner: 50_000}})
+	r := rigOf(t, func(c *Config) { c.Stored = diskuse.Limits{Owner: 50_000} })
 	me := r.user("determined")
 	own := me.ownWorkspace()
 	ex := me.create(yaml())
@@ -103,7 +104,7 @@ func TestGrowingTooMuch(t *testing.T) {
 
 // TestReportingTooMuch: beyond the limit of a trial the master rejects reports with an error that harnesses do not repeat.
 func TestReportingTooMuch(t *testing.T) {
-	r := rigOf(t, store.Options{Limits: store.Limits{Metrics: 20_000}})
+	r := rigOf(t, func(c *Config) { c.Stored = diskuse.Limits{Metrics: 20_000} })
 	a := r.running(yaml(), 1)
 	report := func(step int) answer {
 		return a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":"training","metrics":{"trialId":%d,"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"text":%q}}}}`, a.trial, step, hexNoise(4000+step)))
@@ -118,7 +119,7 @@ func TestReportingTooMuch(t *testing.T) {
 
 // TestStoringOutside: programs outside of the cluster report no more than their owner may store, in however many trials.
 func TestStoringOutside(t *testing.T) {
-	r := rigOf(t, store.Options{Limits: store.Limits{Owner: 60_000, Metrics: 40_000}}, func(c *Config) { c.Logs.MaxBytes = 40_000 })
+	r := rigOf(t, func(c *Config) { c.Stored = diskuse.Limits{Owner: 60_000, Metrics: 40_000}; c.Logs.MaxBytes = 40_000 })
 	me := r.user("determined")
 	id := at(t, me.putExperiment("e"), "experiment.id")
 	var trials []any

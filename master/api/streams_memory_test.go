@@ -46,7 +46,7 @@ func TestLiveReadsMissedReportsInPages(t *testing.T) {
 	if grown := r.heap() - before; grown > n*bytes/4 {
 		t.Errorf("the stream needs %d MB for reports of %d MB", grown>>20, n*bytes>>20)
 	}
-	eventually(t, func() bool { return r.api.webSockets.live.Count() == 0 })
+	eventually(t, func() bool { return r.api.limits.streams.Count() == 0 })
 
 	s := me.open(path, nil)
 	defer s.close()
@@ -66,8 +66,8 @@ func TestLiveReadsMissedReportsInPages(t *testing.T) {
 func TestLiveStreamsAreLimited(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
-	for range r.api.webSockets.live.MostOfOne {
-		if _, err := r.api.webSockets.live.Join("determined"); err != nil {
+	for range r.api.limits.streams.MostOfOne {
+		if _, err := r.api.limits.streams.Join("determined"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,8 +114,8 @@ func TestMetricStreamsInRecords(t *testing.T) {
 	}
 	me.get("/api/v1/experiments/metrics-stream/metric-names?periodSeconds=1&ids=" + fmt.Sprint(a.exp)).ok()
 
-	for range r.api.webSockets.metrics.MostOfOne {
-		if _, err := r.api.webSockets.metrics.Join("determined"); err != nil {
+	for range r.api.limits.charts.MostOfOne {
+		if _, err := r.api.limits.charts.Join("determined"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,7 +45,7 @@ func (v *proxyRig) openShell(user string) *proxiedTask {
 	go func() { s.Serve(ln); close(served) }()
 	v.t.Cleanup(func() { _ = ln.Close(); <-served; socket.Close() })
 	p.gate.Open(p.spec, socket.Dial, p.dialPort)
-	if err := attempts.MarkReady(v.t.Context(), v.db.DB, p.id+".1"); err != nil {
+	if err := attempts.MarkReady(v.t.Context(), v.db, p.id+".1"); err != nil {
 		v.t.Fatal(err)
 	}
 	return p

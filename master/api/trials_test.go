@@ -16,7 +16,7 @@ import (
 func (r *rig) history(trial int, task string) {
 	r.t.Helper()
 	ctx := context.Background()
-	w := newMetricWriter(r.db, r.bus)
+	w := newMetricWriter(r.db, r.bus, 0)
 	for i, loss := range []float64{0.9, 0.3, 0.5} {
 		step := 10 * (i + 1)
 		for _, group := range []string{"training", "validation"} {
@@ -29,7 +29,7 @@ func (r *rig) history(trial int, task string) {
 		if step == 10 {
 			continue
 		}
-		err := checkpoints.Add(ctx, r.db.DB, checkpoints.New{UUID: fmt.Sprintf("00000000-0000-4000-8000-%08d%04d", trial, step), TaskID: task, AllocationID: task + ".1", RunID: 1,
+		err := checkpoints.Add(ctx, r.db, checkpoints.New{UUID: fmt.Sprintf("00000000-0000-4000-8000-%08d%04d", trial, step), TaskID: task, AllocationID: task + ".1", RunID: 1,
 			State: "COMPLETED", Steps: step, Resources: map[string]int64{"model.bin": int64(step)}, Metadata: json.RawMessage(fmt.Sprintf(`{"steps_completed":%d}`, step))})
 		if err != nil {
 			r.t.Fatal(err)
@@ -37,11 +37,11 @@ func (r *rig) history(trial int, task string) {
 	}
 	w.Wait()
 	waitFor(r.t, func() bool {
-		_, err := metrics.Summarize(ctx, r.db.DB)
+		_, err := metrics.Summarize(ctx, r.db)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		done, err := metrics.CaughtUp(ctx, r.db.DB)
+		done, err := metrics.CaughtUp(ctx, r.db)
 		return err == nil && done
 	})
 }

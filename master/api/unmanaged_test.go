@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // elsewhere is a configuration as a program sends it for what it runs itself.
@@ -235,7 +235,7 @@ func TestSilentTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	me.post(fmt.Sprintf("/api/v1/trials/%v/kill", killed), "").ok()
-	if n, err := r.db.EndSilentTrials(ctx, 5*time.Minute); n != 2 || err != nil {
+	if n, err := experiments.EndSilentTrials(ctx, r.db, 5*time.Minute); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	if got := []string{me.stateOf("trial", silent), me.stateOf("trial", alive), me.stateOf("trial", killed), me.stateOf("experiment", id)}; fmt.Sprint(got) !=
@@ -253,12 +253,12 @@ func TestSilentTrials(t *testing.T) {
 	}
 	me.post(fmt.Sprintf("/api/v1/experiments/%v/cancel", id), "").ok()
 	me.put("/api/v1/trials", fmt.Sprintf(`{"externalTrialId":"new","createTrialRequest":{"experimentId":%v,"unmanaged":true}}`, id)).says(409, "canceled")
-	e, err := r.db.Experiment(ctx, int(id.(float64)))
+	e, err := experiments.Get(ctx, r.db, int(id.(float64)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.apply(rows.Changes{Experiments: []rows.ExperimentChange{{ID: e.ID, Saw: e.State, State: "CANCELED", Ended: true}}})
-	if n, err := r.db.EndSilentTrials(ctx, 5*time.Minute); n != 2 || err != nil {
+	if n, err := experiments.EndSilentTrials(ctx, r.db, 5*time.Minute); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	if me.stateOf("trial", alive) != "STATE_CANCELED" || me.stateOf("experiment", id) != "STATE_CANCELED" {
@@ -299,7 +299,7 @@ func TestReportsAreSignsOfLife(t *testing.T) {
 			}
 			ends := func(want int) {
 				t.Helper()
-				if n, err := r.db.EndSilentTrials(ctx, 5*time.Minute); n != want || err != nil {
+				if n, err := experiments.EndSilentTrials(ctx, r.db, 5*time.Minute); n != want || err != nil {
 					t.Fatalf("%d trials ended, want %d: %v", n, want, err)
 				}
 			}
@@ -312,13 +312,13 @@ func TestReportsAreSignsOfLife(t *testing.T) {
 			if got := me.stateOf("trial", trial); got != "STATE_ERROR" {
 				t.Errorf("silent: %s", got)
 			}
-			r.api.heardOf = cache.NewRates[string](1, time.Hour, 10) // as after heardEvery
+			*r.api.experiments.Heard = *experiments.NewHeard(r.db, r.bus) // as after heardEvery
 			report(trial, task)
 			if got := me.stateOf("trial", trial); got != "STATE_RUNNING" {
 				t.Errorf("closed for silence, and heard again: %s", got)
 			}
 			me.patchTrial(trial, "COMPLETED")
-			r.api.heardOf = cache.NewRates[string](1, time.Hour, 10)
+			*r.api.experiments.Heard = *experiments.NewHeard(r.db, r.bus)
 			report(trial, task)
 			if got := me.stateOf("trial", trial); got != "STATE_COMPLETED" {
 				t.Errorf("completed, and a late report: %s", got)

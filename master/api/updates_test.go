@@ -207,7 +207,7 @@ func TestStreamRefuses(t *testing.T) {
 		`{}`: "sync_id",
 		`{"sync_id":"1","known":{"projects":"3-1"},"subscribe":{"projects":{}}}`: "neither an id nor a range",
 		`{"sync_id":"1","subscribe":{"projects":{"workspace_ids":[-1]}}}`:        "-1 is not an id",
-		`{"sync_id":"` + strings.Repeat("x", maxSubscription) + `"}`:             "1009", // too big
+		`{"sync_id":"` + strings.Repeat("x", 512<<10) + `"}`:                     "1009", // too big
 	} {
 		f := me.follow(t)
 		f.say(text)
@@ -238,7 +238,7 @@ func TestStreamRefuses(t *testing.T) {
 	// One user has a bounded number of streams, and others still get theirs.
 	other := r.user("admin")
 	var refused bool
-	for range newWebSockets().updates.MostOfOne + 1 {
+	for range r.api.limits.followers.MostOfOne + 1 {
 		ws, resp, err := websocket.DefaultDialer.DialContext(t.Context(), strings.Replace(r.url, "http", "ws", 1)+"/stream", http.Header{me.header: {me.token}})
 		if err == nil {
 			t.Cleanup(func() { _ = ws.Close() })

@@ -104,7 +104,7 @@ func TestWrongPasswordsElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if _, err := accounts.DropLoginTries(t.Context(), r.db.DB, -2*time.Hour); err != nil {
+	if _, err := accounts.DropLoginTries(t.Context(), r.db, -2*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if got := guess(r, "127.0.0.9", "right"); got != 200 {

@@ -52,10 +52,10 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	me.post("/api/v1/webhooks/custom", body(9999, nil, `{}`)).is(404)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"level":"LOUD"}`)).is(400)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"title":"`+strings.Repeat("x", 501)+`"}`)).is(400)
-	if n, _, err := webhook.SpreadEvents(t.Context(), r.db.DB, webhook.Round{Most: 50}); err != nil || n != 2 {
+	if n, _, err := webhook.SpreadEvents(t.Context(), r.db, webhook.Round{Most: 50}); err != nil || n != 2 {
 		t.Fatalf("%d events, %v", n, err)
 	}
-	list, err := webhook.Deliveries(t.Context(), r.db.DB, made.Webhook.ID, 0, 10)
+	list, err := webhook.Deliveries(t.Context(), r.db, made.Webhook.ID, 0, 10)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}

@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -19,7 +20,7 @@ import (
 // apply makes changes as the loop does.
 func (r *rig) apply(c rows.Changes) {
 	r.t.Helper()
-	err := r.db.Tx(context.Background(), func(tx *store.DB) error { return rows.ApplyChanges(context.Background(), tx.DB, &c) })
+	err := r.db.Tx(context.Background(), func(tx *database.DB) error { return rows.ApplyChanges(context.Background(), tx, &c) })
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func (r *rig) trial(experiment, number int) (id int, task string) {
 	if there {
 		return id, task
 	}
-	ids, err := r.db.TrialIDs(context.Background(), experiment)
+	ids, err := experiments.TrialIDs(context.Background(), r.db, experiment)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -105,13 +106,13 @@ func (r *rig) node(id, name string, slots int) {
 		}
 		inv += fmt.Sprintf(`{"ID":%d,"Brand":"cores","Healthy":true,"Enabled":true}`, i)
 	}
-	all, err := nodes.List(context.Background(), r.db.DB)
+	all, err := nodes.List(context.Background(), r.db)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	all = append(all, nodes.Row{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true,
 		Version: "2.0.4", Inventory: json.RawMessage(inv + "]}")})
-	if err := rows.RecordNodes(context.Background(), r.db.DB, "", all); err != nil {
+	if err := rows.RecordNodes(context.Background(), r.db, "", all); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -78,7 +78,7 @@ func TestGatherWhoseAttemptEnds(t *testing.T) {
 	done := make(chan resttest.Answer)
 	go func() { done <- a.ranks[0].Post(a.path("/all_gather"), gathering(0, 2, 10)) }()
 	eventually(t, func() bool {
-		progress, err := attempts.ProgressOf(t.Context(), r.DB.DB, attempts.Round{AllocationID: a.id, Purpose: "data", Round: 1})
+		progress, err := attempts.ProgressOf(t.Context(), r.DB, attempts.Round{AllocationID: a.id, Purpose: "data", Round: 1})
 		return err == nil && progress.Arrived == 1
 	})
 	r.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE id = $1`, a.id)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/attempts"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestAccountOfATask: the fields that a workspace sets take the place of the owner's, one by
@@ -25,7 +25,7 @@ func TestAccountOfATask(t *testing.T) {
 	} {
 		w.Exec(`UPDATE users SET agent_user = nullif($1, '')::jsonb WHERE username = 'determined'`, c.owner)
 		w.Exec(`UPDATE workspaces SET settings = $1::text::jsonb`, c.workspace)
-		got, err := attempts.Gate{DB: w.DB.DB}.Claim(t.Context(), rowtest.Claim(id, 0, "n"))
+		got, err := attempts.Gate{DB: w.DB}.Claim(t.Context(), rowtest.Claim(id, 0, "n"))
 		if err != nil || got.Account != c.want || got.AccountUser+" "+got.AccountGroup != c.names {
 			t.Errorf("%s and %s: %q of %q in %q, %v; want %q of %q", c.owner, c.workspace, got.Account, got.AccountUser, got.AccountGroup, err, c.want, c.names)
 		}

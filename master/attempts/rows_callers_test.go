@@ -11,8 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
+
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -25,29 +25,29 @@ func TestTaskTokens(t *testing.T) {
 	_, hash := auth.NewToken()
 	w.Exec(`UPDATE members SET token_hash = $2 WHERE allocation_id = $1 AND rank = 1`, allocation, hash)
 	w.Exec(`UPDATE users SET admin = true WHERE username = 'determined'`)
-	who, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, hash)
+	who, err := attempts.Who(ctx, w.DB, false, hash)
 	want := auth.Who{UserID: 2, Username: "determined", AllocationID: allocation, TaskID: w.TaskOf(trial), TrialID: trial, ExperimentID: exp, RunID: 1, Rank: 1}
 	if err != nil || who != want {
 		t.Fatalf("%+v %v, want %+v", who, err, want)
 	}
 	w.Exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() - interval '14 minutes' WHERE id = $1`, allocation)
-	if who, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, hash); err != nil || !who.Ended {
+	if who, err := attempts.Who(ctx, w.DB, false, hash); err != nil || !who.Ended {
 		t.Fatalf("soon after the end: %+v %v", who, err)
 	}
 	w.Exec(`UPDATE allocations SET ended_at = now() - interval '16 minutes' WHERE id = $1`, allocation)
 	for _, missing := range []string{"exited_at = NULL, logs_done = false", "exited_at = now(), logs_done = false", "exited_at = NULL, logs_done = true"} {
 		w.Exec(`UPDATE members SET ` + missing)
-		if who, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, hash); err != nil || !who.Ended {
+		if who, err := attempts.Who(ctx, w.DB, false, hash); err != nil || !who.Ended {
 			t.Fatalf("while its last process still waits for a master, %s: %+v %v", missing, who, err)
 		}
 	}
 	w.Exec(`UPDATE members SET exited_at = now(), logs_done = true`)
-	if _, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, hash); !fault.Is(err, fault.NotFound) {
+	if _, err := attempts.Who(ctx, w.DB, false, hash); !fault.Is(err, fault.NotFound) {
 		t.Fatalf("long after the end: %v", err)
 	}
 	w.Exec(`UPDATE members SET exited_at = NULL, logs_done = false`)
 	w.Exec(`UPDATE allocations SET ended_at = now() - interval '25 hours' WHERE id = $1`, allocation)
-	if _, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, hash); !fault.Is(err, fault.NotFound) {
+	if _, err := attempts.Who(ctx, w.DB, false, hash); !fault.Is(err, fault.NotFound) {
 		t.Fatalf("when its last process has given up: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestTaskTokens(t *testing.T) {
 // session: those sign in, and other users' tasks claim.
 func TestClaimsAreTheirOwners(t *testing.T) {
 	w := rowtest.New(t)
-	db := w.Open(8, store.Options{})
+	db := w.Open(8)
 	e := w.Experiment(`{"name": "random"}`)
 	var claims []attempts.Claim
 	for i := range 6 {
@@ -69,7 +69,7 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	defer release()
 	var all sync.WaitGroup
 	all.Go(func() {
-		err := db.Tx(t.Context(), func(tx *store.DB) error { // a rollback waits
+		err := db.Tx(t.Context(), func(tx *database.DB) error { // a rollback waits
 			_, err := tx.Exec(t.Context(), `SELECT 1 FROM trials FOR UPDATE`)
 			close(locked)
 			<-done
@@ -85,7 +85,7 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	}
 	for i, c := range claims {
 		all.Go(func() {
-			if _, err := (attempts.Gate{DB: db.DB}).Claim(stranger(i), c); err != nil {
+			if _, err := (attempts.Gate{DB: db}).Claim(stranger(i), c); err != nil {
 				t.Error(err)
 			}
 		})
@@ -98,7 +98,7 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	}
 	within, cancel := context.WithTimeout(stranger(99), 10*time.Second)
 	defer cancel()
-	if err := (tasks.Directory{DB: db.DB}).RedeemTicket(within, []byte("none"), "none", []byte("none")); !fault.Is(err, fault.NotFound) {
+	if err := (tasks.Directory{DB: db}).RedeemTicket(within, []byte("none"), "none", []byte("none")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a caller without a session, beside claims: %v", err)
 	}
 	release()

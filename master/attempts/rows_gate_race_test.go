@@ -6,9 +6,9 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/attempts"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestGateAgainstANewPassword tests a claim and a new password of the owner at the same time:
@@ -19,11 +19,11 @@ func TestGateAgainstANewPassword(t *testing.T) {
 	exp := w.Experiment(rowtest.LossSearcher)
 	password := "new"
 	change := func() error {
-		_, err := accounts.ChangeUser(ctx, w.DB.DB, w.DB.Roles, 2, accounts.UserChange{PasswordHash: &password}, 0)
+		_, err := accounts.ChangeUser(ctx, w.DB, false, 2, accounts.UserChange{PasswordHash: &password}, 0)
 		return err
 	}
 	claim := func(id string) error {
-		got, err := attempts.Gate{DB: w.DB.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
+		got, err := attempts.Gate{DB: w.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
 		if err == nil && got.ActsForOwner {
 			t.Error("the gate gives a session after the new password")
 		}
@@ -34,17 +34,17 @@ func TestGateAgainstANewPassword(t *testing.T) {
 		w.Exec(`UPDATE tasks SET session_epoch = (SELECT session_epoch FROM users WHERE id = 2)`)
 		inside, commit, first, second := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
 		go func() {
-			first <- w.DB.Tx(ctx, func(tx *store.DB) error {
+			first <- w.DB.Tx(ctx, func(tx *database.DB) error {
 				defer func() { close(inside); <-commit }()
 				if !gateFirst {
-					return accounts.EndSessions(ctx, tx.DB, 2, 0)
+					return accounts.EndSessions(ctx, tx, 2, 0)
 				}
 				c := rowtest.Claim(id, 0, "n")
-				g, err := attempts.LockMember(ctx, tx.DB, c)
+				g, err := attempts.LockMember(ctx, tx, c)
 				if err != nil {
 					return err
 				}
-				given, err := attempts.Pass(ctx, tx.DB, c, g)
+				given, err := attempts.Pass(ctx, tx, c, g)
 				if err == nil && !given {
 					t.Error("the gate gives no session before the new password")
 				}
@@ -92,10 +92,10 @@ func TestRollbackOfManyReports(t *testing.T) {
 	}
 	other := rowtest.Claim(id, 0, "n")
 	other.NodeID = "elsewhere"
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), other); err == nil || left() != attempts.RollBackChunk+10 {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), other); err == nil || left() != attempts.RollBackChunk+10 {
 		t.Errorf("a rejected claim: %v; %d reports are left", err, left())
 	}
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil || left() != 4 || summarized() != 4 {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil || left() != 4 || summarized() != 4 {
 		t.Errorf("%v; %d reports are left, and %d in the summary, want 4", err, left(), summarized())
 	}
 }
@@ -112,7 +112,7 @@ func TestRollbackIsDoneOnce(t *testing.T) {
 	id := w.Attempt(trial, 2, 3)
 	claim := func(rank, left, beyond int) {
 		t.Helper()
-		if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, rank, "n")); err != nil {
+		if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, rank, "n")); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.Int(`SELECT count(*)::int FROM metrics WHERE trial_id = $1 AND NOT archived`, trial); n != left {
@@ -134,10 +134,10 @@ func TestRollbackIsDoneOnce(t *testing.T) {
 func summarize(w *rowtest.World) {
 	w.T.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		if _, err := metrics.Summarize(w.T.Context(), w.DB.DB); err != nil {
+		if _, err := metrics.Summarize(w.T.Context(), w.DB); err != nil {
 			w.T.Fatal(err)
 		}
-		done, err := metrics.CaughtUp(w.T.Context(), w.DB.DB)
+		done, err := metrics.CaughtUp(w.T.Context(), w.DB)
 		if err != nil {
 			w.T.Fatal(err)
 		}

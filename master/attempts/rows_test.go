@@ -14,8 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // If twenty runners claim the same member, one claim succeeds.
@@ -23,7 +22,7 @@ func TestGateHasOneWinner(t *testing.T) {
 	w := rowtest.New(t)
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0)
 	id := w.Attempt(trial, 1, 1)
-	other := w.Open(8, store.Options{})
+	other := w.Open(8)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	errs := make([]error, 20)
@@ -32,7 +31,7 @@ func TestGateHasOneWinner(t *testing.T) {
 			c := rowtest.Claim(id, 0, fmt.Sprintf("process-%d", i))
 			c.NomadAllocID = fmt.Sprintf("nomad-%d", i/2)
 			<-start
-			_, errs[i] = attempts.Gate{DB: []*store.DB{w.DB, other}[i%2].DB}.Claim(context.Background(), c)
+			_, errs[i] = attempts.Gate{DB: []*database.DB{w.DB, other}[i%2]}.Claim(context.Background(), c)
 		})
 	}
 	close(start)
@@ -59,10 +58,10 @@ func TestGateAgainstTheEnd(t *testing.T) {
 		var wg sync.WaitGroup
 		var claimErr error
 		wg.Go(func() {
-			_, claimErr = attempts.Gate{DB: w.DB.DB}.Claim(context.Background(), rowtest.Claim(id, 0, "n"))
+			_, claimErr = attempts.Gate{DB: w.DB}.Claim(context.Background(), rowtest.Claim(id, 0, "n"))
 		})
 		wg.Go(func() {
-			err := w.DB.Tx(context.Background(), func(tx *store.DB) error {
+			err := w.DB.Tx(context.Background(), func(tx *database.DB) error {
 				// An UPDATE reads now() before it waits for the lock of a claim.
 				if _, err := tx.Exec(context.Background(), `SELECT FROM allocations WHERE id = $1 FOR UPDATE`, id); err != nil {
 					return err
@@ -98,7 +97,7 @@ func TestGateRefusals(t *testing.T) {
 	}
 	refused := func(what string, c attempts.Claim, word string) {
 		t.Helper()
-		_, err := attempts.Gate{DB: w.DB.DB}.Claim(t.Context(), c)
+		_, err := attempts.Gate{DB: w.DB}.Claim(t.Context(), c)
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v, want an error with %q", what, err, word)
 		}
@@ -122,18 +121,18 @@ func TestGateRefusals(t *testing.T) {
 	c.FirstOfGroup = false
 	refused("a replacement", c, "replace")
 	id, _ = fresh()
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	refused("a second process", rowtest.Claim(id, 0, "other"), "another runner process")
 	c = rowtest.Claim(id, 0, "n")
 	c.NomadAllocID = "elsewhere"
 	refused("a second allocation", c, "rejects the claim")
-	if err := attempts.MemberExit(t.Context(), w.DB.DB, id, 0, 0, "", false, false); err != nil {
+	if err := attempts.MemberExit(t.Context(), w.DB, id, 0, 0, "", false, false); err != nil {
 		t.Fatal(err)
 	}
 	refused("exited", rowtest.Claim(id, 0, "n"), "exit was reported")
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 7, "n")); !fault.Is(err, fault.NotFound) {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 7, "n")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such rank: %v", err)
 	}
 }
@@ -144,7 +143,7 @@ func TestClaimGivesAll(t *testing.T) {
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 4, 0)
 	id := w.Attempt(trial, 3, 2)
 	c := rowtest.Claim(id, 1, "n")
-	got, err := attempts.Gate{DB: w.DB.DB}.Claim(ctx, c)
+	got, err := attempts.Gate{DB: w.DB}.Claim(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,25 +155,25 @@ func TestClaimGivesAll(t *testing.T) {
 		string(got.HParams) != `{"lr": 0.1}` || got.Checkpoint != nil || got.StepsCompleted != 0 || got.HasContext {
 		t.Errorf("%+v", got)
 	}
-	who, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, c.TokenHash)
+	who, err := attempts.Who(ctx, w.DB, false, c.TokenHash)
 	if err != nil || who.AllocationID != id || who.Rank != 1 || who.TrialID != trial {
 		t.Errorf("the token: %+v %v", who, err)
 	}
-	if who, err := accounts.SessionWho(ctx, w.DB.DB, w.DB.Roles, c.SessionHash); err != nil || who.Username != "determined" {
+	if who, err := accounts.SessionWho(ctx, w.DB, false, c.SessionHash); err != nil || who.Username != "determined" {
 		t.Errorf("the session: %+v %v", who, err)
 	}
 	// A repeated claim with other tokens makes the old ones invalid.
 	again := rowtest.Claim(id, 1, "n")
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(ctx, again); err != nil {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(ctx, again); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, c.TokenHash); !fault.Is(err, fault.NotFound) {
+	if _, err := attempts.Who(ctx, w.DB, false, c.TokenHash); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the old token: %v", err)
 	}
-	if _, err := accounts.SessionWho(ctx, w.DB.DB, w.DB.Roles, c.SessionHash); !fault.Is(err, fault.NotFound) {
+	if _, err := accounts.SessionWho(ctx, w.DB, false, c.SessionHash); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the old session: %v", err)
 	}
-	if _, err := attempts.Who(ctx, w.DB.DB, w.DB.Roles, again.TokenHash); err != nil {
+	if _, err := attempts.Who(ctx, w.DB, false, again.TokenHash); err != nil {
 		t.Error(err)
 	}
 }
@@ -192,7 +191,7 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 		{"00000000-0000-4000-8000-000000000002", "COMPLETED", 20},
 		{"00000000-0000-4000-8000-000000000003", "DELETED", 30},
 	} {
-		if err := checkpoints.Add(t.Context(), w.DB.DB, checkpoints.New{UUID: k.uuid, TaskID: task, AllocationID: task + ".1", RunID: 1, State: k.state,
+		if err := checkpoints.Add(t.Context(), w.DB, checkpoints.New{UUID: k.uuid, TaskID: task, AllocationID: task + ".1", RunID: 1, State: k.state,
 			Steps: k.steps, Metadata: json.RawMessage(`{}`)}); err != nil {
 			t.Fatal(i, err)
 		}
@@ -202,7 +201,7 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 	w.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed', exit_reason = 'exit code 3'`)
 	w.Exec(`UPDATE trials SET restarts = 1`)
 	id := w.Attempt(trial, 2, 1)
-	got, err := attempts.Gate{DB: w.DB.DB}.Claim(t.Context(), rowtest.Claim(id, 0, "n"))
+	got, err := attempts.Gate{DB: w.DB}.Claim(t.Context(), rowtest.Claim(id, 0, "n"))
 	if err != nil || got.FormerRun != 1 || got.FormerOutcome != "failed" || got.FormerReason != "exit code 3" || got.Restarts != 1 {
 		t.Errorf("the attempt before: %+v %v", got, err)
 	}
@@ -222,14 +221,14 @@ func TestMemberExit(t *testing.T) {
 		reason string
 		done   bool
 	}{{3, "oom", false}, {0, "", true}} {
-		if err := attempts.MemberExit(t.Context(), w.DB.DB, id, 1, e.code, e.reason, false, e.done); err != nil {
+		if err := attempts.MemberExit(t.Context(), w.DB, id, 1, e.code, e.reason, false, e.done); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := w.Text(`SELECT format('%s %s %s', exit_code, exit_reason, logs_done) FROM members WHERE allocation_id = $1 AND rank = 1`, id); got != "3 oom t" {
 		t.Errorf("the first report counts: %s", got)
 	}
-	if err := attempts.MemberExit(t.Context(), w.DB.DB, id, 5, 0, "", false, false); !fault.Is(err, fault.NotFound) {
+	if err := attempts.MemberExit(t.Context(), w.DB, id, 5, 0, "", false, false); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such member: %v", err)
 	}
 }
@@ -238,28 +237,28 @@ func TestSignals(t *testing.T) {
 	w := rowtest.New(t)
 	ctx := t.Context()
 	id := w.Attempt(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0), 1, 2)
-	if s, err := attempts.ReadSignal(ctx, w.DB.DB, id); err != nil || s.Preempt || s.Ended || s.Drained != nil || len(s.Notices) != 0 {
+	if s, err := attempts.ReadSignal(ctx, w.DB, id); err != nil || s.Preempt || s.Ended || s.Drained != nil || len(s.Notices) != 0 {
 		t.Errorf("%+v %v", s, err)
 	}
-	if err := attempts.RequestPreemption(ctx, w.DB.DB, id, "the node goes"); err != nil {
+	if err := attempts.RequestPreemption(ctx, w.DB, id, "the node goes"); err != nil {
 		t.Fatal(err)
 	}
-	if err := attempts.RequestPreemption(ctx, w.DB.DB, id, "again"); err != nil {
+	if err := attempts.RequestPreemption(ctx, w.DB, id, "again"); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := attempts.ReadSignal(ctx, w.DB.DB, id); err != nil || !s.Preempt {
+	if s, err := attempts.ReadSignal(ctx, w.DB, id); err != nil || !s.Preempt {
 		t.Errorf("%+v %v", s, err)
 	}
 	w.Exec(`INSERT INTO nodes (id, name, status, eligible, draining, drain_deadline, inventory)
 		SELECT node_id, node_name, 'ready', true, rank = 0, now(), CASE rank WHEN 0 THEN '{"Facts": null}' ELSE '{"Facts": {"meta.detent.leaving": "soon"}}' END::jsonb
 		FROM members WHERE allocation_id = $1`, id)
-	if s, err := attempts.ReadSignal(ctx, w.DB.DB, id); err != nil || !s.Preempt || s.Drained == nil || !slices.Equal(s.Notices, []string{"soon"}) {
+	if s, err := attempts.ReadSignal(ctx, w.DB, id); err != nil || !s.Preempt || s.Drained == nil || !slices.Equal(s.Notices, []string{"soon"}) {
 		t.Errorf("machines that go away: %+v %v", s, err)
 	}
 	for what, err := range map[string]error{
-		"ack": attempts.AckPreemption(ctx, w.DB.DB, id), "ready": attempts.MarkReady(ctx, w.DB.DB, id), "waiting": attempts.MarkWaiting(ctx, w.DB.DB, id),
-		"proxy": attempts.SetProxyAddress(ctx, w.DB.DB, id, "10.0.0.9"), "arrive": attempts.Arrive(ctx, w.DB.DB, id, 1), "daemon": attempts.MarkDaemon(ctx, w.DB.DB, id, 1),
-		"acc": attempts.AddAccelerators(ctx, w.DB.DB, id, 0, json.RawMessage(`{"a": 0}`)), "acc 1": attempts.AddAccelerators(ctx, w.DB.DB, id, 1, json.RawMessage(`{"a": 1}`)), "acc 2": attempts.AddAccelerators(ctx, w.DB.DB, id, 0, json.RawMessage(`{"a": 0}`)),
+		"ack": attempts.AckPreemption(ctx, w.DB, id), "ready": attempts.MarkReady(ctx, w.DB, id), "waiting": attempts.MarkWaiting(ctx, w.DB, id),
+		"proxy": attempts.SetProxyAddress(ctx, w.DB, id, "10.0.0.9"), "arrive": attempts.Arrive(ctx, w.DB, id, 1), "daemon": attempts.MarkDaemon(ctx, w.DB, id, 1),
+		"acc": attempts.AddAccelerators(ctx, w.DB, id, 0, json.RawMessage(`{"a": 0}`)), "acc 1": attempts.AddAccelerators(ctx, w.DB, id, 1, json.RawMessage(`{"a": 1}`)), "acc 2": attempts.AddAccelerators(ctx, w.DB, id, 0, json.RawMessage(`{"a": 0}`)),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -270,11 +269,11 @@ func TestSignals(t *testing.T) {
 	if got != `the node goes t t t 10.0.0.9 {"0": {"a": 0}, "1": {"a": 1}}` {
 		t.Error(got)
 	}
-	places, err := attempts.Peers(ctx, w.DB.DB, id)
+	places, err := attempts.Peers(ctx, w.DB, id)
 	if err != nil || len(places) != 2 || places[0].Arrived || !places[1].Arrived || places[1].Slots != 1 {
 		t.Errorf("%+v %v", places, err)
 	}
-	for what, err := range map[string]error{"ready": attempts.MarkReady(ctx, w.DB.DB, "x"), "arrive": attempts.Arrive(ctx, w.DB.DB, "x", 0)} {
+	for what, err := range map[string]error{"ready": attempts.MarkReady(ctx, w.DB, "x"), "arrive": attempts.Arrive(ctx, w.DB, "x", 0)} {
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s of nothing: %v", what, err)
 		}
@@ -287,7 +286,7 @@ func TestGather(t *testing.T) {
 	w := rowtest.New(t)
 	ctx := context.Background()
 	id := w.Attempt(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0), 1, 1)
-	other := w.Open(4, store.Options{})
+	other := w.Open(4)
 	const peers = 4
 	about := attempts.Round{AllocationID: id, Purpose: "data"}
 	var wg sync.WaitGroup
@@ -295,7 +294,7 @@ func TestGather(t *testing.T) {
 	for i := range rounds {
 		wg.Go(func() {
 			var err error
-			rounds[i], _, err = attempts.Gather(ctx, []*store.DB{w.DB, other}[i%2].DB, about, fmt.Sprintf("r%d", i/2), peers, 100, json.RawMessage(fmt.Sprintf(`{"n": %d}`, i/2)))
+			rounds[i], _, err = attempts.Gather(ctx, []*database.DB{w.DB, other}[i%2], about, fmt.Sprintf("r%d", i/2), peers, 100, json.RawMessage(fmt.Sprintf(`{"n": %d}`, i/2)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -307,29 +306,29 @@ func TestGather(t *testing.T) {
 			t.Errorf("call %d is in round %d", i, g.Round)
 		}
 	}
-	data, err := attempts.DataOf(ctx, w.DB.DB, rounds[0])
-	if progress, wrong := attempts.ProgressOf(ctx, w.DB.DB, rounds[0]); err != nil || wrong != nil || !progress.Complete() || len(data) != peers {
+	data, err := attempts.DataOf(ctx, w.DB, rounds[0])
+	if progress, wrong := attempts.ProgressOf(ctx, w.DB, rounds[0]); err != nil || wrong != nil || !progress.Complete() || len(data) != peers {
 		t.Errorf("%d of %+v: %v, %v", len(data), progress, err, wrong)
 	}
-	next, progress, err := attempts.Gather(ctx, w.DB.DB, about, "next", 2, 100, json.RawMessage(`{}`))
+	next, progress, err := attempts.Gather(ctx, w.DB, about, "next", 2, 100, json.RawMessage(`{}`))
 	if err != nil || next.Round != 2 || progress != (attempts.Progress{Arrived: 1, Expected: 2}) || progress.Complete() {
 		t.Errorf("round %d, %+v: %v", next.Round, progress, err)
 	}
-	if progress, err := attempts.ProgressOf(ctx, w.DB.DB, next); err != nil || progress != (attempts.Progress{Arrived: 1, Expected: 2}) {
+	if progress, err := attempts.ProgressOf(ctx, w.DB, next); err != nil || progress != (attempts.Progress{Arrived: 1, Expected: 2}) {
 		t.Errorf("%+v: %v", progress, err)
 	}
 	for _, long := range []string{`{"x": "` + strings.Repeat("x", 100) + `"}`, `{"x": 1e300}`} { // the second when it is stored
-		if _, _, err := attempts.Gather(ctx, w.DB.DB, about, "long", 2, 100, json.RawMessage(long)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "100 bytes") {
+		if _, _, err := attempts.Gather(ctx, w.DB, about, "long", 2, 100, json.RawMessage(long)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "100 bytes") {
 			t.Errorf("%.20s: %v", long, err)
 		}
 	}
-	if _, _, err := attempts.Gather(ctx, w.DB.DB, about, "odd", 3, 100, json.RawMessage(`{}`)); !fault.Is(err, fault.Invalid) {
+	if _, _, err := attempts.Gather(ctx, w.DB, about, "odd", 3, 100, json.RawMessage(`{}`)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another number of peers: %v", err)
 	}
-	if g, _, err := attempts.Gather(ctx, w.DB.DB, about, "r0", peers, 100, json.RawMessage(`{"n": 99}`)); err != nil || g.Round != 1 {
+	if g, _, err := attempts.Gather(ctx, w.DB, about, "r0", peers, 100, json.RawMessage(`{"n": 99}`)); err != nil || g.Round != 1 {
 		t.Errorf("an old call again: %d %v", g.Round, err)
 	}
-	if g, _, err := attempts.Gather(ctx, w.DB.DB, attempts.Round{AllocationID: id, Purpose: "life"}, "r0", 1, 100, json.RawMessage(`{}`)); err != nil || g.Round != 1 {
+	if g, _, err := attempts.Gather(ctx, w.DB, attempts.Round{AllocationID: id, Purpose: "life"}, "r0", 1, 100, json.RawMessage(`{}`)); err != nil || g.Round != 1 {
 		t.Errorf("about something else: %d %v", g.Round, err)
 	}
 }
@@ -342,7 +341,7 @@ func TestGathersDoNotPileUp(t *testing.T) {
 	id := w.Attempt(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0), 1, 1)
 	about := attempts.Round{AllocationID: id, Purpose: "data"}
 	call := func(round, peer int) attempts.Round {
-		g, _, err := attempts.Gather(t.Context(), w.DB.DB, about, fmt.Sprintf("%d/%d", round, peer), 2, 100, json.RawMessage(fmt.Sprintf(`{"of": "%d/%d"}`, round, peer)))
+		g, _, err := attempts.Gather(t.Context(), w.DB, about, fmt.Sprintf("%d/%d", round, peer), 2, 100, json.RawMessage(fmt.Sprintf(`{"of": "%d/%d"}`, round, peer)))
 		if err != nil || g.Round != round {
 			t.Fatalf("call %d of round %d is in round %d: %v", peer, round, g.Round, err)
 		}
@@ -351,14 +350,14 @@ func TestGathersDoNotPileUp(t *testing.T) {
 	for round := 1; round <= 50; round++ {
 		call(round, 0)
 		if round > 1 { // the answer of the second was lost
-			all, err := attempts.DataOf(t.Context(), w.DB.DB, call(round-1, 1))
+			all, err := attempts.DataOf(t.Context(), w.DB, call(round-1, 1))
 			if want := fmt.Sprintf(`{"of": "%d/0"}`, round-1); err != nil || len(all) != 2 || string(all[0]) != want {
 				t.Fatalf("round %d again: %s, %v", round-1, all, err)
 			}
 		}
 		call(round, 1)
 	}
-	if n, err := database.Scalar[int](t.Context(), w.DB.DB, `SELECT count(*) FROM gathers`); err != nil || n > 6 {
+	if n, err := database.Scalar[int](t.Context(), w.DB, `SELECT count(*) FROM gathers`); err != nil || n > 6 {
 		t.Errorf("%d rows are kept, %v", n, err)
 	}
 }

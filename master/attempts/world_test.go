@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/rest/resttest"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // A rig serves the room alone, for members with the tokens that their claims got.
@@ -24,9 +24,9 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{World: rowtest.New(t)}
 	identify := func(ctx context.Context, c rest.Credential) (auth.Who, error) {
-		return attempts.Who(ctx, r.DB.DB, r.DB.Roles, auth.HashToken(c.Token))
+		return attempts.Who(ctx, r.DB, false, auth.HashToken(c.Token))
 	}
-	d := attempts.Deps{Gate: attempts.Gate{DB: r.DB.DB}, Bus: r.Bus, Log: slog.New(slog.DiscardHandler), Reported: func() {}}
+	d := attempts.Deps{Gate: attempts.Gate{DB: r.DB}, Bus: r.Bus, Log: slog.New(slog.DiscardHandler), Reported: func() {}}
 	r.Site = resttest.Serve(t, identify, func(router *rest.Router) { r.gathers = attempts.RoutesAndGathers(router, d) })
 	return r
 }
@@ -46,7 +46,7 @@ func (r *rig) running(members int) attempt {
 		token, hash := auth.NewToken()
 		c := rowtest.Claim(a.id, rank, "n")
 		c.TokenHash = hash
-		if _, err := (attempts.Gate{DB: r.DB.DB}).Claim(t.Context(), c); err != nil {
+		if _, err := (attempts.Gate{DB: r.DB}).Claim(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		a.ranks = append(a.ranks, r.With(token))

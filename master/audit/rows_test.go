@@ -5,7 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -13,7 +13,7 @@ import (
 // entry of an ended call and the next transaction of the connection do.
 func TestAnEntryDoesNotWaitForTheDisk(t *testing.T) {
 	ctx := t.Context()
-	db, err := database.Open(ctx, pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: 1})
+	db, err := database.Open(ctx, pgtest.New(t, schema.Hash(), schema.Migrate), database.Options{MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

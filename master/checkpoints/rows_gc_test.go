@@ -10,9 +10,9 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // keptIn adds a checkpoint in a storage to a trial, and returns its id.
@@ -41,7 +41,7 @@ func (w *world) collect(experiment int, reason string, checkpoint string, change
 	for _, f := range change {
 		f(&c)
 	}
-	err := w.DB.DB.Tx(context.Background(), func(tx *database.DB) error {
+	err := w.DB.Tx(context.Background(), func(tx *database.DB) error {
 		made, err := checkpoints.CreateGC(context.Background(), tx, c)
 		if err == nil && !made {
 			err = errors.New("nothing was made")
@@ -117,7 +117,7 @@ func TestNobodyStartsFromWhatGoes(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() { _, gone = w.collect(e, checkpoints.ByRequest, k) })
 		both.Go(func() {
-			_, made = w.DB.CreateExperiment(context.Background(), store.NewExperiment{OwnerID: 2, ProjectID: 1, Config: []byte(`{"searcher": {}}`), Active: true,
+			_, made = experiments.Create(context.Background(), w.DB, nil, experiments.New{OwnerID: 2, ProjectID: 1, Config: []byte(`{"searcher": {}}`), Active: true,
 				Name: "fork", Pool: "default", Weight: 1, Priority: 42, WarmStart: &k})
 		})
 		both.Wait()
@@ -145,7 +145,7 @@ func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
 	from := func(want string) {
 		t.Helper()
 		id := w.Attempt(trial, w.Int(`SELECT run_id + 1 FROM trials WHERE id = $1`, trial), 1)
-		got, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "nonce"))
+		got, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "nonce"))
 		if err != nil || got.Checkpoint == nil || *got.Checkpoint != want {
 			t.Errorf("the trial continues from %v, want %s; %v", got.Checkpoint, want, err)
 		}
@@ -171,18 +171,18 @@ func TestWhatIsReportedCountsOnce(t *testing.T) {
 	}
 	for _, f := range []checkpoints.RemovalReport{{UUID: k, Files: 1, Bytes: 3, Error: "denied", Left: map[string]int64{"b": 2}}, {UUID: k, Files: 1, Bytes: 2, Left: map[string]int64{}},
 		{UUID: k, Files: 9, Bytes: 9, Left: map[string]int64{"late": 1}}, {Files: 2, Bytes: 7}, {Files: 2, Bytes: 7}} {
-		if err := checkpoints.RecordRemoval(t.Context(), w.DB.DB, task, f); err != nil {
+		if err := checkpoints.RecordRemoval(t.Context(), w.DB, task, f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := w.Text(`SELECT state || ' ' || size || ' ' || resources::text FROM checkpoints`); got != `DELETED 0 {"b": 2}` {
 		t.Errorf("the checkpoint is %s", got)
 	}
-	list, err := checkpoints.GCs(t.Context(), w.DB.DB, e)
+	list, err := checkpoints.GCs(t.Context(), w.DB, e)
 	if err != nil || len(list) != 1 || list[0].Files != 4 || list[0].Bytes != 12 || list[0].Done != 1 || list[0].Error != "" {
 		t.Errorf("%+v %v", list, err)
 	}
-	left, err := checkpoints.Remaining(t.Context(), w.DB.DB, task)
+	left, err := checkpoints.Remaining(t.Context(), w.DB, task)
 	if err != nil || len(left.Checkpoints) != 0 || left.Events {
 		t.Errorf("left to do: %+v %v", left, err)
 	}
@@ -196,11 +196,11 @@ func TestRemovalsOfAnOwner(t *testing.T) {
 	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority)
 		SELECT 'gc' || n, 'CHECKPOINT_GC', gen_random_uuid(), $1, 1, $2, '', 'default', 0, 1 FROM generate_series(1, $3) n`, owner, experiment, checkpoints.MaxLiveRemovals)
 	gc := checkpoints.NewGC{TaskID: checkpoints.GCTaskID(experiment), ExperimentID: experiment, Reason: checkpoints.ByRequest, Events: true, Pool: "default", Priority: 42, Live: true}
-	if _, err := checkpoints.CreateGC(t.Context(), w.DB.DB, gc); !fault.Is(err, fault.TooMany) {
+	if _, err := checkpoints.CreateGC(t.Context(), w.DB, gc); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one removal too many of an owner: %v", err)
 	}
 	w.Exec(`UPDATE tasks SET ended_at = now() WHERE id = 'gc1'`)
-	if made, err := checkpoints.CreateGC(t.Context(), w.DB.DB, gc); err != nil || !made {
+	if made, err := checkpoints.CreateGC(t.Context(), w.DB, gc); err != nil || !made {
 		t.Error(fmt.Sprint("a removal after another has ended: ", made, err))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -29,7 +29,7 @@ func (w *world) longOver(owner, storage, outcome string) int {
 // unswept lists experiments to decide about, as "3 unclean, 1 clean".
 func (w *world) unswept(limit int) string {
 	w.T.Helper()
-	list, err := checkpoints.UnsweptExperiments(w.T.Context(), w.DB.DB, limit)
+	list, err := checkpoints.UnsweptExperiments(w.T.Context(), w.DB, limit)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (w *world) unswept(limit int) string {
 
 // sweep stores a decision about a sweep.
 func (w *world) sweep(e int, made bool) (string, error) {
-	list, err := checkpoints.UnsweptExperiments(context.Background(), w.DB.DB, 100)
+	list, err := checkpoints.UnsweptExperiments(context.Background(), w.DB, 100)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (w *world) sweep(e int, made bool) (string, error) {
 			c.Sweep = &task.Sweep{Since: *u.Since, Until: u.Until}
 		}
 	}
-	err = w.DB.DB.Tx(context.Background(), func(tx *database.DB) error {
+	err = w.DB.Tx(context.Background(), func(tx *database.DB) error {
 		got, err := checkpoints.CreateGC(context.Background(), tx, c)
 		if err == nil && got != made {
 			err = fmt.Errorf("made: %t, want %t", got, made)
@@ -160,12 +160,12 @@ func TestStrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(task string) ([]string, error) {
-		return checkpoints.Strays(t.Context(), w.DB.DB, task, []string{here, other, deleted, free, ofTrial, ofExperiment, cluster, free})
+		return checkpoints.Strays(t.Context(), w.DB, task, []string{here, other, deleted, free, ofTrial, ofExperiment, cluster, free})
 	}
 	if got, err := ask(id); err != nil || len(got) != 1 || got[0] != free {
 		t.Errorf("may go: %v, %v", got, err)
 	}
-	left, err := checkpoints.Remaining(t.Context(), w.DB.DB, id)
+	left, err := checkpoints.Remaining(t.Context(), w.DB, id)
 	if err != nil || left.Sweep == nil || !left.Sweep.Since.Before(left.Sweep.Until) || left.Events {
 		t.Errorf("%+v %v", left, err)
 	}
@@ -182,15 +182,15 @@ func TestStrays(t *testing.T) {
 		t.Errorf("a task that is no sweep: %v", err)
 	}
 	for range 2 { // the second report is a repetition
-		if err := checkpoints.RecordRemoval(t.Context(), w.DB.DB, id, checkpoints.RemovalReport{Files: 3, Bytes: 15}); err != nil {
+		if err := checkpoints.RecordRemoval(t.Context(), w.DB, id, checkpoints.RemovalReport{Files: 3, Bytes: 15}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := checkpoints.GCs(t.Context(), w.DB.DB, e)
+	list, err := checkpoints.GCs(t.Context(), w.DB, e)
 	if err != nil || len(list) != 2 || list[1].Reason != checkpoints.BySweep || list[1].Files != 3 || list[1].Bytes != 15 {
 		t.Errorf("%+v %v", list, err)
 	}
-	if left, err := checkpoints.Remaining(t.Context(), w.DB.DB, id); err != nil || left.Sweep != nil {
+	if left, err := checkpoints.Remaining(t.Context(), w.DB, id); err != nil || left.Sweep != nil {
 		t.Errorf("a sweep that is done: %+v %v", left, err)
 	}
 }
@@ -205,7 +205,7 @@ func TestSweepsEnd(t *testing.T) {
 	}
 	count := func(what string, want int) {
 		t.Helper()
-		if n, err := checkpoints.RecentSweeps(t.Context(), w.DB.DB); err != nil || n != want {
+		if n, err := checkpoints.RecentSweeps(t.Context(), w.DB); err != nil || n != want {
 			t.Errorf("%s: %d sweeps, want %d; %v", what, n, want, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestSweepsEnd(t *testing.T) {
 	count("it is over", 0)
 	w.Exec(`UPDATE tasks SET ended_at = NULL, created_at = now() - interval '25 hours' WHERE id = $1`, id)
 	count("it takes long", 1)
-	if err := checkpoints.EndOldSweeps(t.Context(), w.DB.DB); err != nil || w.Text(`SELECT desired FROM tasks WHERE id = $1`, id) != "kill" {
+	if err := checkpoints.EndOldSweeps(t.Context(), w.DB); err != nil || w.Text(`SELECT desired FROM tasks WHERE id = $1`, id) != "kill" {
 		t.Errorf("%v", err)
 	}
 	count("it is killed", 0)

@@ -3,7 +3,7 @@ package checkpoints_test
 import (
 	"testing"
 
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // world is a database, with the checkpoints that tests need.

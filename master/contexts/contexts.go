@@ -10,3 +10,10 @@ type Context struct {
 	Hash []byte
 	Size int64 // of the archive
 }
+
+// Limits on submitted code. Determined's clients stop at 95 MiB themselves.
+const (
+	MaxFiles = 50_000
+	MaxNames = 8 << 20 // bytes of the paths of all files together, because they are in memory while they are checked
+	MaxDepth = 64      // folders and files on one path
+)

@@ -17,7 +17,8 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -40,12 +41,11 @@ type nomadSpan struct {
 }
 
 func newDay(t *testing.T, begin time.Time) *day {
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 1})
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
+	prepare, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepare := store.New(pool, store.Options{})
 	for _, sql := range []string{"CREATE TABLE public.clock (at timestamptz)", "INSERT INTO public.clock VALUES ('2026-01-01')",
 		"CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT at FROM public.clock'"} {
 		if _, err := prepare.Exec(t.Context(), sql); err != nil {
@@ -89,7 +89,7 @@ func (d *day) saw(f cluster.TaskFact, job jobspecs.Task) {
 // live lists the attempts whose programs run, or with claimed = false those that have not begun, in the same order in every
 // run of the test.
 func (d *day) live(claimed bool) (ids []string) {
-	list, err := database.Scalars[string](d.t.Context(), d.db.DB, `SELECT a.id FROM allocations a JOIN members m ON m.allocation_id = a.id
+	list, err := database.Scalars[string](d.t.Context(), d.db, `SELECT a.id FROM allocations a JOIN members m ON m.allocation_id = a.id
 		WHERE a.state IN ('STARTING', 'RUNNING') AND m.exited_at IS NULL AND (m.claimed_at IS NOT NULL) = $1 ORDER BY a.queued_at, a.id`, claimed)
 	if err != nil {
 		d.t.Fatal(err)
@@ -193,7 +193,7 @@ func TestADayOfAccounting(t *testing.T) {
 	want := map[string]float64{} // by day
 	kinds := map[string]int{}
 	worst := 0.0
-	list, err := queue.Usages(context.Background(), d.db.DB, auth.Everywhere(), begin, d.now, 10_000)
+	list, err := queue.Usages(context.Background(), d.db, auth.Everywhere(), begin, d.now, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestADayOfAccounting(t *testing.T) {
 			from = next
 		}
 	}
-	sums, err := queue.UsageSums(context.Background(), d.db.DB, auth.Everywhere(), begin, d.now, false)
+	sums, err := queue.UsageSums(context.Background(), d.db, auth.Everywhere(), begin, d.now, false)
 	if err != nil {
 		t.Fatal(err)
 	}

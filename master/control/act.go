@@ -10,8 +10,8 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -101,8 +101,8 @@ func (t *term) submitItems(ctx context.Context, list []rows.Work) ([]item, error
 		w := list[0]
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return nil, t.storeResult(call, func(tx *store.DB) error {
-			return rows.WorkFailed(call, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+		return nil, t.storeResult(call, func(tx *database.DB) error {
+			return rows.WorkFailed(call, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 		}, err)
 	}
 	began := time.Now()
@@ -123,13 +123,13 @@ func (t *term) beginSubmits(ctx context.Context, list []rows.Work) ([]item, erro
 	for i, w := range list {
 		ids[i], tries[w.Subject] = w.Subject, w.Tries
 	}
-	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		ids, err = rows.BeginSubmissions(ctx, tx.DB, ids)
+	err := t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
+		ids, err = rows.BeginSubmissions(ctx, tx, ids)
 		return err
 	})
 	var wanted []rows.PendingSubmission
 	if err == nil && len(ids) > 0 {
-		wanted, err = rows.Submissions(ctx, t.db, ids)
+		wanted, err = rows.Submissions(ctx, t.db, t.cfg.Roles, ids)
 	}
 	if err != nil {
 		return nil, err
@@ -170,13 +170,13 @@ func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 			result.Failure = err.Error()
 		}
 	}
-	err = t.storeResult(ctx, func(tx *store.DB) error {
+	err = t.storeResult(ctx, func(tx *database.DB) error {
 		if outcome == cluster.Done && len(job.Secrets) > 0 {
 			if err := auditMount(context.WithoutCancel(ctx), tx, &s, &job); err != nil {
 				return err
 			}
 		}
-		return rows.RecordSubmission(context.WithoutCancel(ctx), tx.DB, result)
+		return rows.RecordSubmission(context.WithoutCancel(ctx), tx, result)
 	}, err)
 	if result.Refused {
 		notify(t.calls.done)
@@ -200,12 +200,12 @@ func (t *term) stop(ctx context.Context, w rows.Work) error {
 		return err
 	})
 	if outcome == cluster.Done {
-		err := t.storeResult(ctx, func(tx *store.DB) error { return rows.RecordStopped(context.WithoutCancel(ctx), tx.DB, w.Subject) }, nil)
+		err := t.storeResult(ctx, func(tx *database.DB) error { return rows.RecordStopped(context.WithoutCancel(ctx), tx, w.Subject) }, nil)
 		notify(t.calls.done) // an attempt that has not started ends in the next cycle
 		return err
 	}
-	return t.storeResult(ctx, func(tx *store.DB) error {
-		return rows.WorkFailed(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject, text(err), retryDelay(w.Tries))
+	return t.storeResult(ctx, func(tx *database.DB) error {
+		return rows.WorkFailed(context.WithoutCancel(ctx), tx, w.Kind, w.Subject, text(err), retryDelay(w.Tries))
 	}, err)
 }
 
@@ -227,7 +227,7 @@ func (t *term) later(ctx context.Context, list []rows.Work, cause error) {
 }
 
 // storeResult writes the result of a call, and returns the error of the call as well.
-func (t *term) storeResult(ctx context.Context, write func(tx *store.DB) error, call error) error {
+func (t *term) storeResult(ctx context.Context, write func(tx *database.DB) error, call error) error {
 	err := t.db.Fenced(context.WithoutCancel(ctx), t.lead.Term, write)
 	return errors.Join(call, err)
 }

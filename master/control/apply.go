@@ -11,7 +11,6 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // apply stores a plan, and returns the changes that were stored. It stores the other
@@ -103,8 +102,8 @@ func (t *term) applyTogether(ctx context.Context, list []rows.Bundle) (left map[
 	if len(list) == 0 {
 		return nil, nil
 	}
-	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		left, err = rows.ApplyBundles(ctx, tx.DB, list)
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
+		left, err = rows.ApplyBundles(ctx, tx, list)
 		return err
 	})
 	switch {

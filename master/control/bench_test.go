@@ -9,12 +9,12 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -114,7 +114,7 @@ func BenchmarkRebuild(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		live.Events = append(live.Events, store.SearchEvent{ExperimentID: 1, Seq: int64(i + 1), Kind: search.Validated, Body: body})
+		live.Events = append(live.Events, experiments.SearchEvent{ExperimentID: 1, Seq: int64(i + 1), Kind: search.Validated, Body: body})
 	}
 	for b.Loop() {
 		f := folds{byID: map[int]*fold{}}

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // TestLivesSimulation simulates experiments that users cancel and continue repeatedly, while
@@ -57,7 +57,7 @@ func (s *searchWorld) live() {
 	id := 1 + s.rng.IntN(3)
 	switch s.rng.IntN(12) {
 	case 0:
-		if _, err := s.db.RequestAction(s.t.Context(), []int{id}, store.Cancel); err != nil {
+		if _, err := experiments.RequestAction(s.t.Context(), s.db, []int{id}, experiments.Cancel); err != nil {
 			s.t.Fatal(err)
 		}
 	case 1, 2, 3:
@@ -72,7 +72,7 @@ func (s *searchWorld) continues(id int) bool {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, err = s.db.ContinueExperiment(s.t.Context(), id, store.Continuation{Single: id == 1, Event: event})
+	_, err = experiments.Continue(s.t.Context(), s.db, nil, id, experiments.Continuation{Single: id == 1, Event: event})
 	if err != nil && fault.CodeOf(err) == fault.Internal {
 		s.t.Fatal(err)
 	}

@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/searches"
 )
 
 // continueExperiment requests that an experiment continues, with a changed configuration if
 // one is given.
 func (b *bench) goOn(experiment int, single bool, config string) error {
 	b.t.Helper()
-	c := store.Continuation{Single: single}
+	c := experiments.Continuation{Single: single}
 	body := search.Continuation{}
 	if config != "" {
 		raw, _, err := expconf.Parse("test.yaml", []byte(config))
@@ -29,7 +30,7 @@ func (b *bench) goOn(experiment int, single bool, config string) error {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		c.Changed = &store.NewExperiment{Config: js, Name: "again", Pool: "default", SlotsPerTrial: cfg.Resources.SlotsPerTrial, Weight: 1, Priority: 42}
+		c.Changed = &experiments.New{Config: js, Name: "again", Pool: "default", SlotsPerTrial: cfg.Resources.SlotsPerTrial, Weight: 1, Priority: 42}
 		c.Saw = json.RawMessage(b.text(`SELECT config::text FROM experiments WHERE id = $1`, experiment))
 		if body, err = search.NewContinuation(js); err != nil {
 			b.t.Fatal(err)
@@ -40,7 +41,7 @@ func (b *bench) goOn(experiment int, single bool, config string) error {
 		b.t.Fatal(err)
 	}
 	c.Event = event
-	_, err = b.db.ContinueExperiment(b.t.Context(), experiment, c)
+	_, err = experiments.Continue(b.t.Context(), b.db, nil, experiment, c)
 	return err
 }
 
@@ -93,7 +94,7 @@ func TestATrialGoesOn(t *testing.T) {
 // search wants of its trials with the rows.
 func (b *bench) rebuilt(experiment int) {
 	b.t.Helper()
-	in, err := b.db.SearchInput(b.t.Context(), experiment, 0)
+	in, err := searches.ReadInput(b.t.Context(), b.db, experiment, 0)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -179,10 +180,10 @@ func TestAChangeOfMind(t *testing.T) {
 	if err := b.goOn(e, true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil || len(had) != 0 {
+	if had, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Delete); err != nil || len(had) != 0 {
 		t.Errorf("the experiment was deleted while a user continued it: %v, %v", had, err)
 	}
-	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Cancel); err != nil {
+	if _, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Cancel); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()

@@ -2,6 +2,8 @@ package control
 
 import (
 	"testing"
+
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // TestAWorkspaceGoesWithEverything: experiments that run and that have ended, and tasks that run.
@@ -18,14 +20,14 @@ func TestAWorkspaceGoesWithEverything(t *testing.T) {
 	team := b.int(`SELECT id FROM workspaces WHERE name = 'team'`)
 	further := func() {
 		t.Helper()
-		if err := b.db.CarryOutDeletions(t.Context()); err != nil {
+		if err := experiments.CarryOutDeletions(t.Context(), b.db); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			b.settle()
 		}
 	}
-	if done, err := b.db.DeleteWorkspace(t.Context(), team); err != nil || done {
+	if done, err := experiments.DeleteWorkspace(t.Context(), b.db, team); err != nil || done {
 		t.Fatal(done, err)
 	}
 	further()

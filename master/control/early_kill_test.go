@@ -41,7 +41,7 @@ func TestAKillBeforeTheGate(t *testing.T) {
 			if b.nomad.stops[id] != 1 {
 				t.Errorf("the attempt's job was stopped %d times", b.nomad.stops[id])
 			}
-			if _, err := (attempts.Gate{DB: b.db.DB}).Claim(t.Context(), attempts.Claim{AllocationID: id, NomadAllocID: "nomad-" + id, Nonce: "x", FirstOfGroup: true, Pools: []string{"default"}, NodeID: "n1"}); err == nil {
+			if _, err := (attempts.Gate{DB: b.db}).Claim(t.Context(), attempts.Claim{AllocationID: id, NomadAllocID: "nomad-" + id, Nonce: "x", FirstOfGroup: true, Pools: []string{"default"}, NodeID: "n1"}); err == nil {
 				t.Error("the runner passed the gate after the attempt's end")
 			}
 		})

@@ -11,10 +11,10 @@ import (
 
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -348,7 +348,7 @@ func (d *experimentPass) addEvent(e *Experiment, number int, kind string, what a
 	if err != nil {
 		panic("control: an event did not encode: " + err.Error())
 	}
-	d.out.Events = append(d.out.Events, store.NewEvent{ExperimentID: e.ID, Trial: number, Kind: kind, Body: body})
+	d.out.Events = append(d.out.Events, experiments.NewEvent{ExperimentID: e.ID, Trial: number, Kind: kind, Body: body})
 }
 
 func (d *experimentPass) endTask(id string, step lifecycle.TrialStep) {

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // maxExpiries is the number of tasks whose log lines are deleted at the same time. One call deletes a
@@ -47,9 +47,9 @@ func (t *term) expireLogs(ctx context.Context) {
 func (t *term) queueExpiries(ctx context.Context) error {
 	queued := 0
 	for after := 0; ; {
-		tasks, next, err := logs.Expired(ctx, t.db.DB, t.cfg.Retention.Days, after)
+		tasks, next, err := logs.Expired(ctx, t.db, t.cfg.Retention.Days, after)
 		if err == nil && len(tasks) > 0 {
-			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return logs.QueueExpiry(ctx, tx.DB, tasks) })
+			err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error { return logs.QueueExpiry(ctx, tx, tasks) })
 		}
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
@@ -71,22 +71,22 @@ func (t *term) expireItems(_ context.Context, list []rows.Work) ([]item, error) 
 	items := make([]item, len(list))
 	for i, w := range list {
 		items[i] = item{w.Subject, func(ctx context.Context) error {
-			err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-				_, done, err := logs.Expire(ctx, tx.DB, t.cfg.Retention.Days, w.Subject)
+			err := t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
+				_, done, err := logs.Expire(ctx, tx, t.cfg.Retention.Days, w.Subject)
 				if err != nil {
 					return err
 				}
 				if done {
-					return rows.WorkDone(ctx, tx.DB, w.Kind, w.Subject)
+					return rows.WorkDone(ctx, tx, w.Kind, w.Subject)
 				}
-				return rows.WorkContinues(ctx, tx.DB, w.Kind, w.Subject)
+				return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
 			})
 			if err == nil {
 				return nil
 			}
 			ctx = context.WithoutCancel(ctx)
-			return t.storeResult(ctx, func(tx *store.DB) error {
-				return rows.WorkFailed(ctx, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+			return t.storeResult(ctx, func(tx *database.DB) error {
+				return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 			}, err)
 		}}
 	}

@@ -13,11 +13,11 @@ import (
 // with one log after a few parts of those of an owner with many.
 func TestLogsAreDeletedInTurns(t *testing.T) {
 	b := newBench(t, "n1")
-	writer := logs.NewStore(b.db.DB, b.term.bus, logs.Settings{Days: logs.Forever})
+	writer := logs.NewStore(b.db, b.term.bus, logs.Settings{Days: logs.Forever})
 	b.exec(`INSERT INTO users (username, active) VALUES ('prolific', true)`)
 	write := func(owner int, name string) string {
 		t.Helper()
-		id, err := tasks.Create(t.Context(), b.db.DB, tasks.New{ID: name, Type: "COMMAND", OwnerID: owner, WorkspaceID: 1, Name: name, Config: []byte(`{}`), Pool: "default", Priority: 42})
+		id, err := tasks.Create(t.Context(), b.db, tasks.New{ID: name, Type: "COMMAND", OwnerID: owner, WorkspaceID: 1, Name: name, Config: []byte(`{}`), Pool: "default", Priority: 42})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestLogsAreDeletedInTurns(t *testing.T) {
 	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'expire'`); n != 7 {
 		t.Fatalf("%d pieces of work", n)
 	}
-	turns, err := rows.DueWork(t.Context(), b.db.DB, rows.WorkExpire, false, nil, 2)
+	turns, err := rows.DueWork(t.Context(), b.db, rows.WorkExpire, false, nil, 2)
 	if err != nil || len(turns) != 2 || turns[0].Owner == turns[1].Owner {
 		t.Errorf("the first turns are %+v %v", turns, err)
 	}

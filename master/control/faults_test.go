@@ -13,7 +13,7 @@ import (
 // match reports that a line of an attempt's log matched a policy.
 func (b *bench) match(attempt, action string) {
 	b.t.Helper()
-	fresh, err := logs.RecordMatches(b.t.Context(), b.db.DB, logs.Matches{TaskID: attempt[:strings.LastIndexByte(attempt, '.')],
+	fresh, err := logs.RecordMatches(b.t.Context(), b.db, logs.Matches{TaskID: attempt[:strings.LastIndexByte(attempt, '.')],
 		AllocationID: attempt, Matches: []logs.Match{{Policy: "ECC", Pattern: "ECC", Action: action, Line: "an ECC error"}}})
 	if err != nil || len(fresh) != 1 {
 		b.t.Fatalf("%v, %v", fresh, err)
@@ -237,7 +237,7 @@ func TestANodeThatKeepsFailing(t *testing.T) {
 	if at := b.where(e); at != "n2" {
 		t.Errorf("the next attempt is on %s", at)
 	}
-	avoided, err := nodes.Avoided(t.Context(), b.db.DB, e)
+	avoided, err := nodes.Avoided(t.Context(), b.db, e)
 	if err != nil || len(avoided) != 1 || avoided[0].NodeName != "n1" || avoided[0].Failures != 1 {
 		t.Errorf("the experiment avoids %+v, %v", avoided, err)
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -151,7 +152,7 @@ func (w *troubledWorld) locked() {
 	id := w.victim(1, "locked")[0]
 	held, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- w.db.Tx(w.t.Context(), func(tx *store.DB) error {
+		done <- w.db.Tx(w.t.Context(), func(tx *database.DB) error {
 			// The transaction holds the lock for many cycles, on a slow machine longer than the
 			// timeout of idle transactions.
 			_, err := tx.Exec(w.t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`)
@@ -187,7 +188,7 @@ func (w *troubledWorld) deletion() {
 func (w *troubledWorld) commands() {
 	w.many = true
 	for i := range simMany {
-		if _, err := tasks.Create(w.t.Context(), w.db.DB, tasks.New{ID: fmt.Sprintf("many%d", i), Type: "COMMAND", OwnerID: 1, WorkspaceID: 1, Name: "many",
+		if _, err := tasks.Create(w.t.Context(), w.db, tasks.New{ID: fmt.Sprintf("many%d", i), Type: "COMMAND", OwnerID: 1, WorkspaceID: 1, Name: "many",
 			Config: []byte(`{"description": "many"}`), Pool: "default", Slots: 1, Priority: 42}); err != nil {
 			w.t.Fatal(err)
 		}
@@ -218,7 +219,7 @@ func (w *troubledWorld) actAsUsers() {
 		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 			FROM trials t, generate_series($2::int, $3::int) s WHERE t.experiment_id = $1`, w.deleted, first, min(first+chunk-1, *simMetrics))
 	}
-	if _, err := w.db.RequestAction(w.t.Context(), []int{w.deleted}, store.Delete); err != nil {
+	if _, err := experiments.RequestAction(w.t.Context(), w.db, []int{w.deleted}, experiments.Delete); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -28,12 +28,12 @@ func (b *bench) create(config string, active bool) int {
 	if cfg, err = expconf.ParseConfigJSON(js); err != nil {
 		b.t.Fatal(err)
 	}
-	n := store.NewExperiment{OwnerID: 2, ProjectID: 1, Config: js, Seed: 1, Name: "test", Active: active, Pool: "default",
+	n := experiments.New{OwnerID: 2, ProjectID: 1, Config: js, Seed: 1, Name: "test", Active: active, Pool: "default",
 		SlotsPerTrial: cfg.Resources.SlotsPerTrial, Weight: 1, Priority: 42}
 	if n.Search, err = search.New(cfg, n.Seed); err != nil {
 		b.t.Fatal(err)
 	}
-	id, err := b.db.CreateExperiment(b.t.Context(), n)
+	id, err := experiments.Create(b.t.Context(), b.db, nil, n)
 	if err != nil {
 		b.t.Fatal(err)
 	}

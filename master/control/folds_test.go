@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/search/budget"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // succeed begins the term of another leader, with this memory for searches.
@@ -37,7 +37,7 @@ func (b *bench) driven(trials, bytes int) int {
 	for i := range trials {
 		ops := search.Operations{List: []search.Operation{{Create: &search.Create{Name: fmt.Sprint(i), HParams: hparams}}}}
 		memory += ops.Memory()
-		b.event(store.NewEvent{ExperimentID: e, Kind: search.Told, Body: mustJSON(b.t, ops)})
+		b.event(experiments.NewEvent{ExperimentID: e, Kind: search.Told, Body: mustJSON(b.t, ops)})
 	}
 	b.exec(`UPDATE experiments SET memory = $2, desired = 'paused', state = 'PAUSED' WHERE id = $1`, e, memory)
 	return e
@@ -99,7 +99,7 @@ func TestMoreSearchesThanFit(t *testing.T) {
 		t.Errorf("searches of %d bytes are in memory", held)
 	}
 	for i, e := range large[:4] {
-		if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Kill); err != nil {
+		if _, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Kill); err != nil {
 			t.Fatal(err)
 		}
 		b.settle()
@@ -187,7 +187,7 @@ func TestEventsAreReadInParts(t *testing.T) {
 	e := b.driven(10, 60<<10)
 	large := mustJSON(t, search.Operations{List: []search.Operation{{Create: &search.Create{Name: "0", HParams: json.RawMessage(`{"x": "` + strings.Repeat("x", 3<<20) + `"}`)}}}})
 	for range 10 {
-		b.event(store.NewEvent{ExperimentID: e, Kind: search.Told, Body: large}) // the search rejects it
+		b.event(experiments.NewEvent{ExperimentID: e, Kind: search.Told, Body: large}) // the search rejects it
 	}
 	other := b.another(b.experiment(""))
 	b.succeed(0)

@@ -50,7 +50,7 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 	if len(list) == 0 && t.noQueue { // no pool had a queue the last time either
 		return nil
 	}
-	err = t.db.DB.Fenced(ctx, t.lead.Term, func(tx *database.DB) error { return queue.SetForecasts(ctx, tx, list) })
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error { return queue.SetForecasts(ctx, tx, list) })
 	t.noQueue = err == nil && len(list) == 0
 	return err
 }

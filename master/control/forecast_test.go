@@ -16,11 +16,11 @@ func (b *bench) expected(experiment int) queue.ExpectedStart {
 	if err := b.term.foreseeNow(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	forecasts, err := queue.Forecasts(b.t.Context(), b.db.DB)
+	forecasts, err := queue.Forecasts(b.t.Context(), b.db)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	jobs, err := queue.Jobs(b.t.Context(), b.db.DB, auth.Everywhere(), "default")
+	jobs, err := queue.Jobs(b.t.Context(), b.db, auth.Everywhere(), "default")
 	if err != nil {
 		b.t.Fatal(err)
 	}

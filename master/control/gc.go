@@ -12,9 +12,9 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -51,10 +51,10 @@ func (t *term) gcItems(_ context.Context, list []rows.Work) ([]item, error) {
 			err := t.safely(w.Subject, func() error { return t.planGC(ctx, w) })
 			ctx = context.WithoutCancel(ctx)
 			if err == nil || errors.Is(err, database.ErrStale) { // if stale, the next load queues the decision again
-				return t.storeResult(ctx, func(tx *store.DB) error { return rows.WorkDone(ctx, tx.DB, w.Kind, w.Subject) }, nil)
+				return t.storeResult(ctx, func(tx *database.DB) error { return rows.WorkDone(ctx, tx, w.Kind, w.Subject) }, nil)
 			}
-			return t.storeResult(ctx, func(tx *store.DB) error {
-				return rows.WorkFailed(ctx, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+			return t.storeResult(ctx, func(tx *database.DB) error {
+				return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 			}, err)
 		}}
 	}
@@ -66,7 +66,7 @@ func (t *term) planGC(ctx context.Context, w rows.Work) error {
 	if err != nil {
 		return err
 	}
-	s, err := checkpoints.FilesOfExperiment(ctx, t.db.DB, id)
+	s, err := checkpoints.FilesOfExperiment(ctx, t.db, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil
@@ -91,24 +91,24 @@ func (t *term) deleteItems(_ context.Context, list []rows.Work) ([]item, error) 
 				return err
 			}
 			done := false
-			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-				if done, err = tx.DeleteRows(ctx, id); err != nil {
+			err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
+				if done, err = experiments.DeleteRows(ctx, tx, id); err != nil {
 					return err
 				}
 				if done {
-					return rows.WorkDone(ctx, tx.DB, w.Kind, w.Subject)
+					return rows.WorkDone(ctx, tx, w.Kind, w.Subject)
 				}
-				return rows.WorkContinues(ctx, tx.DB, w.Kind, w.Subject)
+				return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
 			})
 			if err != nil {
 				ctx := context.WithoutCancel(ctx)
-				return t.storeResult(ctx, func(tx *store.DB) error {
-					return rows.WorkFailed(ctx, tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+				return t.storeResult(ctx, func(tx *database.DB) error {
+					return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 				}, err)
 			}
 			if done {
 				t.log.Info("experiment deleted", "term", t.lead.Term, "experiment_id", id)
-				t.bus.Publish(store.TopicState)
+				t.bus.Publish(lifecycle.TopicState)
 			}
 			return nil
 		}}
@@ -131,14 +131,14 @@ func (t *term) plan(ctx context.Context, s checkpoints.ExperimentFiles, plan fun
 		c.Pool = task.RemovalPool(t.cfg.Pools, s.Pool, cfg.CheckpointStorage)
 	}
 	made := false
-	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		made, err = checkpoints.CreateGC(ctx, tx.DB, c)
+	err := t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
+		made, err = checkpoints.CreateGC(ctx, tx, c)
 		return err
 	})
 	if made && err == nil {
 		t.log.Info("made a garbage collection task for files of an experiment", "term", t.lead.Term, "experiment_id", s.ID, "task_id", c.TaskID,
 			"reason", c.Reason, "checkpoints", len(c.Removals))
-		t.bus.Publish(store.TopicIntent, store.TopicState)
+		t.bus.Publish(lifecycle.TopicIntent, lifecycle.TopicState)
 	}
 	return err
 }

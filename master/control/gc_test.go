@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/checkpoints"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // keeping is a configuration with checkpoints in a shared folder, and a policy.
@@ -57,7 +57,7 @@ func (b *bench) collects(task string, run int, problem string) {
 	b.settle()
 	b.claim(attempt)
 	b.settle()
-	left, err := checkpoints.Remaining(b.t.Context(), b.db.DB, task)
+	left, err := checkpoints.Remaining(b.t.Context(), b.db, task)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (b *bench) collects(task string, run int, problem string) {
 		if problem != "" {
 			f, code = checkpoints.RemovalReport{UUID: f.UUID, Error: problem}, 1
 		}
-		if err := checkpoints.RecordRemoval(b.t.Context(), b.db.DB, task, f); err != nil {
+		if err := checkpoints.RecordRemoval(b.t.Context(), b.db, task, f); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -112,14 +112,14 @@ func TestPolicyThatChanges(t *testing.T) {
 	e := b.trained()
 	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
-	err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0}})
+	err := experiments.Change(t.Context(), b.db, e, experiments.Patch{Storage: map[string]int{"save_trial_best": 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
 	task, what := b.gcTask(e)
 	b.says("to go", what, "policy 2")
-	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_latest": 0}}); err != nil {
+	if err := experiments.Change(t.Context(), b.db, e, experiments.Patch{Storage: map[string]int{"save_trial_latest": 0}}); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
@@ -141,7 +141,7 @@ func TestPolicyOfALiveExperiment(t *testing.T) {
 	b.settle()
 	_, what := b.gcTask(e)
 	b.says("nobody asked", what, "nothing")
-	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
+	if err := experiments.Change(t.Context(), b.db, e, experiments.Patch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
@@ -159,7 +159,7 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 	b.collects(task, 1, "")
 	fork := b.experiment(keeping)
 	b.exec(`UPDATE experiments SET warm_start = $2 WHERE id = $1`, fork, uuidOf(2))
-	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
+	if err := experiments.Change(t.Context(), b.db, e, experiments.Patch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
@@ -178,7 +178,7 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 	b.settle()
 	b.exit(b.newest(fork), 143)
 	b.settle()
-	had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete)
+	had, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Delete)
 	if err != nil || len(had) != 1 {
 		t.Fatal(had, err)
 	}
@@ -220,7 +220,7 @@ func TestVersionsOfModelsStay(t *testing.T) {
 	}
 	b.exec(`UPDATE checkpoints SET storage_id = NULL`)
 	b.exec(`DELETE FROM models`)
-	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil {
+	if _, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Delete); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -273,7 +273,7 @@ func TestDeletionThatFailsAndIsAskedAgain(t *testing.T) {
 	b.collects(task, 1, "")
 	ask := func(want int) {
 		t.Helper()
-		had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete)
+		had, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Delete)
 		if err != nil || len(had) != want {
 			t.Fatal(had, err)
 		}

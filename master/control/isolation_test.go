@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -57,7 +58,7 @@ func (b *bench) broken(e int, reason string) {
 
 func (b *bench) deletable(e int) {
 	b.t.Helper()
-	if _, err := b.db.RequestAction(b.t.Context(), []int{e}, store.Delete); err != nil {
+	if _, err := experiments.RequestAction(b.t.Context(), b.db, []int{e}, experiments.Delete); err != nil {
 		b.t.Fatal(err)
 	}
 	b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)
@@ -187,7 +188,7 @@ func TestALockedRow(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- b.db.Tx(b.t.Context(), func(tx *store.DB) error {
+		done <- b.db.Tx(b.t.Context(), func(tx *database.DB) error {
 			if _, err := tx.Exec(b.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, e); err != nil {
 				return err
 			}

@@ -97,7 +97,7 @@ func (t *term) wakeLanes(ctx context.Context) {
 		case <-t.cycled:
 		case <-look.C:
 		}
-		kinds, waiting, err := rows.DueKinds(ctx, t.db.DB, all)
+		kinds, waiting, err := rows.DueKinds(ctx, t.db, all)
 		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 			t.log.Error("could not read the work queue", "term", t.lead.Term, "error", err)
 		}
@@ -120,7 +120,7 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	if len(l.next) == 0 {
-		list, err := rows.DueWork(ctx, l.t.db.DB, l.kind, l.large, busy, lookahead*l.limit)
+		list, err := rows.DueWork(ctx, l.t.db, l.kind, l.large, busy, lookahead*l.limit)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				l.t.log.Error("could not read the work queue", "term", l.t.lead.Term, "kind", l.kind, "error", err)

@@ -11,7 +11,8 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // hungNomad does not answer until the context of a call ends.
@@ -66,14 +67,14 @@ func TestAHungNomadHoldsUpNoDecision(t *testing.T) {
 	b.lead(hungNomad{b.nomad})
 	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, paused)
 	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, killed)
-	b.term.bus.Publish(store.TopicIntent)
+	b.term.bus.Publish(lifecycle.TopicIntent)
 	b.await(1, `SELECT count(*) FROM allocations WHERE id = $1 AND preempt_at IS NOT NULL`, b.newest(paused))
 	b.await(1, `SELECT count(*) FROM allocations WHERE id = $1 AND kill_at IS NOT NULL`, b.newest(killed))
 	if n := b.int(`SELECT count(*) FROM cluster WHERE alarm <> ''`); n != 0 {
 		t.Error("Nomad was given up first")
 	}
 	b.exit(b.newest(killed), 143)
-	b.term.bus.Publish(store.TopicIntent)
+	b.term.bus.Publish(lifecycle.TopicIntent)
 	b.await(1, `SELECT count(*) FROM experiments WHERE id = $1 AND state = 'CANCELED'`, killed)
 }
 
@@ -129,7 +130,7 @@ func TestWorkTakesTurns(t *testing.T) {
 	b := newBench(t)
 	b.exec(`INSERT INTO work (kind, subject, parent, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
 	b.exec(`INSERT INTO work (kind, subject, parent) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
-	list, err := rows.DueWork(t.Context(), b.db.DB, rows.WorkStop, false, nil, 3)
+	list, err := rows.DueWork(t.Context(), b.db, rows.WorkStop, false, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 	b.exec(`INSERT INTO work (kind, subject, parent, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
 		FROM generate_series(1, 1000) i, generate_series(1, 3) r`)
 	b.exec(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
-	list, err := rows.DueWork(t.Context(), b.db.DB, rows.WorkStop, false, nil, 9)
+	list, err := rows.DueWork(t.Context(), b.db, rows.WorkStop, false, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestADeletionGoesInParts(t *testing.T) {
 	b.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 		FROM trials t, generate_series(1, 500) s WHERE t.experiment_id = $1`, e)
 	b.exec(`INSERT INTO search_events (experiment_id, seq, kind, trial, body) SELECT $1, 100 + s, 'validated', 1, '{}' FROM generate_series(1, 7000) s`, e)
-	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil {
+	if _, err := experiments.RequestAction(t.Context(), b.db, []int{e}, experiments.Delete); err != nil {
 		t.Fatal(err)
 	}
 	other := 0
@@ -311,10 +312,10 @@ func TestLargeSubmissionsHoldNoPlaces(t *testing.T) {
 	}
 	nomad := &gatedNomad{fakeNomad: b.nomad, gate: make(chan struct{})}
 	b.lead(nomad)
-	b.term.bus.Publish(store.TopicIntent)
+	b.term.bus.Publish(lifecycle.TopicIntent)
 	b.await(maxLarge, `SELECT count(*) FROM allocations WHERE tried_at IS NOT NULL`)
 	put("bob", "bob", 0)
-	b.term.bus.Publish(store.TopicIntent)
+	b.term.bus.Publish(lifecycle.TopicIntent)
 	b.await(1, `SELECT count(*) FROM allocations WHERE id = 'bob.1' AND submitted_at IS NOT NULL`)
 	close(nomad.gate)
 	b.await(80, `SELECT count(*) FROM allocations WHERE id LIKE 'eve%' AND submitted_at IS NOT NULL`)

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // TestTheLeaseHasAConnectionOfItsOwn tests that the leader renews its lease while requests hold
 // all connections of the pool.
 func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
-	dsn := pgtest.New(t, "store-"+store.SchemaHash(), store.Migrate)
+	dsn := pgtest.New(t, "store-"+schema.Hash(), schema.Migrate)
 	open := func(conns int32) *database.DB {
 		db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: conns})
 		if err != nil {
@@ -78,7 +78,7 @@ func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 // TestATermWithoutWorkEnds tests that a master whose work could not begin, such as when the database fails
 // at that moment, does not stay a leader without work: another master leads, or the same one in a later term.
 func TestATermWithoutWorkEnds(t *testing.T) {
-	dsn := pgtest.New(t, "store-"+store.SchemaHash(), store.Migrate)
+	dsn := pgtest.New(t, "store-"+schema.Hash(), schema.Migrate)
 	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)

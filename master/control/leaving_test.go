@@ -30,7 +30,7 @@ func TestAMachineGoesAway(t *testing.T) {
 	here := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, first)
 	b.facts(here, map[string]string{"meta.detent.leaving": "1893553445"})
 	b.preempted(first, "node "+here+" goes away at 2030-01-02T03:04:05Z")
-	if s, err := attempts.ReadSignal(t.Context(), b.db.DB, first); err != nil || !slices.Equal(s.Notices, []string{"1893553445"}) {
+	if s, err := attempts.ReadSignal(t.Context(), b.db, first); err != nil || !slices.Equal(s.Notices, []string{"1893553445"}) {
 		t.Errorf("the signal: %+v %v", s, err)
 	}
 	b.exit(first, 137) // the machine stops it in the middle of its checkpoint
@@ -92,7 +92,7 @@ func TestTasksWithoutSlotsAvoidSpotMachines(t *testing.T) {
 	b.node("n2").Status = "down"
 	b.settle()
 	user := b.int(`SELECT id FROM users WHERE username = 'determined'`)
-	if _, err := tasks.Create(t.Context(), b.db.DB, tasks.New{ID: "g1", Type: "GENERIC", OwnerID: user, WorkspaceID: 1, Name: "g1",
+	if _, err := tasks.Create(t.Context(), b.db, tasks.New{ID: "g1", Type: "GENERIC", OwnerID: user, WorkspaceID: 1, Name: "g1",
 		Config: []byte(`{"description": "x"}`), Pool: "default", Priority: 42}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -41,7 +41,7 @@ type LeftoverReader interface {
 
 // queueReads queues the reading of leftovers of members that have ended in Nomad and whose
 // runners have not reported everything.
-func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []rows.MemberFact) error {
+func (t *term) queueReads(ctx context.Context, tx *database.DB, facts []rows.MemberFact) error {
 	var ids []string
 	for _, f := range facts {
 		if f.Over && f.Status != "lost" {
@@ -51,7 +51,7 @@ func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []rows.Member
 	if t.cfg.Leftovers == nil || len(ids) == 0 {
 		return nil
 	}
-	return rows.QueueLeftoverReads(ctx, tx.DB, ids)
+	return rows.QueueLeftoverReads(ctx, tx, ids)
 }
 
 // readItems returns the readings of attempts' leftovers.
@@ -67,11 +67,11 @@ func (t *term) readItems(_ context.Context, list []rows.Work) ([]item, error) {
 // counts as read, and the attempt ends without the exit of this member. A try counts before it begins: if
 // the files end the master, the next one does not read them for ever.
 func (t *term) read(ctx context.Context, w rows.Work) error {
-	err := t.storeResult(ctx, func(tx *store.DB) error { return rows.WorkTried(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject) }, nil)
+	err := t.storeResult(ctx, func(tx *database.DB) error { return rows.WorkTried(context.WithoutCancel(ctx), tx, w.Kind, w.Subject) }, nil)
 	if err != nil {
 		return err
 	}
-	members, err := rows.LeftoverMembers(ctx, t.db.DB, w.Subject)
+	members, err := rows.LeftoverMembers(ctx, t.db, w.Subject)
 	for _, m := range members {
 		memberErr := errTried
 		if w.Tries < readTries {
@@ -85,16 +85,16 @@ func (t *term) read(ctx context.Context, w rows.Work) error {
 			t.log.Warn("could not read what a member of an attempt left on its node", "term", t.lead.Term, "allocation_id", m.AllocationID,
 				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
 		}
-		err = errors.Join(err, t.storeResult(ctx, func(tx *store.DB) error {
-			return rows.MarkLeftoverRead(context.WithoutCancel(ctx), tx.DB, m.AllocationID, m.Rank)
+		err = errors.Join(err, t.storeResult(ctx, func(tx *database.DB) error {
+			return rows.MarkLeftoverRead(context.WithoutCancel(ctx), tx, m.AllocationID, m.Rank)
 		}, nil))
 	}
 	notify(t.calls.done)
-	return t.storeResult(ctx, func(tx *store.DB) error {
+	return t.storeResult(ctx, func(tx *database.DB) error {
 		if err == nil {
-			return rows.WorkDone(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject)
+			return rows.WorkDone(context.WithoutCancel(ctx), tx, w.Kind, w.Subject)
 		}
-		return rows.WorkAgain(context.WithoutCancel(ctx), tx.DB, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+		return rows.WorkAgain(context.WithoutCancel(ctx), tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 	}, err)
 }
 
@@ -171,7 +171,7 @@ func (t *term) readLines(ctx context.Context, reader LeftoverReader, m rows.Left
 	if err != nil {
 		return false, err
 	}
-	origin, err := logs.MemberOrigin(ctx, t.db.DB, m.AllocationID, m.Rank)
+	origin, err := logs.MemberOrigin(ctx, t.db, m.AllocationID, m.Rank)
 	if err != nil {
 		return false, err
 	}

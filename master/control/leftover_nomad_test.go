@@ -59,10 +59,10 @@ func newFarBench(t *testing.T, script string) *farBench {
 	b.away = fakemaster.Start(t, b.state)
 	b.term.views[0].nomad, b.term.views[0].leftovers = c, c
 	cfg := &b.term.cfg
-	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, logs.NewStore(b.db.DB, b.term.bus, logs.Settings{Days: logs.Forever}), ReadWithin
+	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, logs.NewStore(b.db, b.term.bus, logs.Settings{Days: logs.Forever}), ReadWithin
 	cfg.Timing.Report = 0
 	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
-		return attempts.MemberExit(ctx, b.db.DB, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
+		return attempts.MemberExit(ctx, b.db, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
 	}
 	cfg.Task = func(a task.Attempt, _ []task.Placed, _ *pool.Pool) (task.Job, error) {
 		spec.AllocationID, spec.TaskID = a.ID, a.TaskID

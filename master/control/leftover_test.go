@@ -27,7 +27,7 @@ func TestTriesCountBeforeTheyBegin(t *testing.T) {
 	b.settle()
 	b.exec(`UPDATE members SET nomad_alloc_id = 'n', claimed_by = 'n', token_hash = 'x', nomad_status = 'failed', nomad_ended_at = now()`)
 	id := b.text(`SELECT allocation_id FROM members`)
-	if err := rows.QueueLeftoverReads(t.Context(), b.db.DB, []string{id}); err != nil {
+	if err := rows.QueueLeftoverReads(t.Context(), b.db, []string{id}); err != nil {
 		t.Fatal(err)
 	}
 	tries := func() int { return b.int(`SELECT tries FROM work WHERE kind = 'read'`) }

@@ -29,7 +29,7 @@ func (s *simulation) compareLoads() {
 			if err != nil {
 				return nil, err
 			}
-			fresh, err := rows.LoadLive(ctx, t.db.DB, known)
+			fresh, err := rows.LoadLive(ctx, t.db, known)
 			if err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
@@ -17,7 +18,6 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search/budget"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
@@ -50,6 +50,7 @@ type Nomad interface {
 type Config struct {
 	Pools  pool.Set
 	Timing lifecycle.Timing
+	Roles  accounts.Roles // roles decide what users may do
 	// Task describes the job of an attempt: task.Site's Job.
 	Task func(a task.Attempt, members []task.Placed, of *pool.Pool) (task.Job, error)
 	// Logs stores lines about attempts that did not start, in the logs of their tasks; nil: no lines.
@@ -82,7 +83,7 @@ type Config struct {
 // Loop is the control loop of a leading master.
 type Loop struct {
 	cfg   Config
-	db    *store.DB
+	db    *database.DB
 	bus   *database.Bus
 	nomad Nomad
 	log   *slog.Logger
@@ -90,7 +91,7 @@ type Loop struct {
 }
 
 // New returns a loop; Run runs it for one term.
-func New(cfg Config, db *store.DB, bus *database.Bus, nomad Nomad, log *slog.Logger) *Loop {
+func New(cfg Config, db *database.DB, bus *database.Bus, nomad Nomad, log *slog.Logger) *Loop {
 	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log}
 }
 
@@ -135,9 +136,9 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	t.calls.all.Go(func() { t.sweepFiles(ctx) })
 	t.calls.all.Go(func() { t.measureQuotas(ctx) })
 	t.calls.all.Go(func() { t.foresee(ctx) })
-	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
+	intent, cancelIntent := l.bus.Subscribe(lifecycle.TopicIntent)
 	defer cancelIntent()
-	events, cancelEvents := l.bus.Subscribe(store.TopicEvents)
+	events, cancelEvents := l.bus.Subscribe(lifecycle.TopicEvents)
 	defer cancelEvents()
 	for _, v := range t.views {
 		t.calls.all.Go(func() { v.followWakes(ctx) })
@@ -226,10 +227,10 @@ func rest(ctx context.Context, d time.Duration, intent, events <-chan struct{}) 
 }
 
 func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
-	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return rows.KeepRegions(ctx, tx.DB, l.cfg.furtherRegions()) }); err != nil {
+	if err := l.db.Fenced(ctx, lead.Term, func(tx *database.DB) error { return rows.KeepRegions(ctx, tx, l.cfg.furtherRegions()) }); err != nil {
 		return nil, fmt.Errorf("store the regions of the configuration: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, load: rows.NewLiveCache(l.db.DB).Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
+	t := &term{Loop: l, lead: lead, load: rows.NewLiveCache(l.db).Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
 	t.calls = newCalls(t)
 	t.lanes = t.newLanes()
@@ -303,7 +304,7 @@ func (t *term) act(ctx context.Context, changes *rows.Changes) error {
 
 // publish wakes the subscribers to what has changed, and logs the changes.
 func (t *term) publish(c *rows.Changes) {
-	topics := []string{store.TopicState}
+	topics := []string{lifecycle.TopicState}
 	for _, a := range c.Allocations {
 		topics = append(topics, attempts.Topic(a.ID))
 		if a.Ended {

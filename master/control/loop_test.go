@@ -13,11 +13,13 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -120,24 +122,23 @@ func (f *fakeNomad) changed(id string, job jobspecs.Task) {
 // bench is a loop with a real database and the fake Nomad; tests run its cycles one by one.
 type bench struct {
 	t     testing.TB
-	db    *store.DB
+	db    *database.DB
 	nomad *fakeNomad
 	term  *term
 }
 
 func newBench(t testing.TB, nodes ...string) *bench {
 	t.Helper()
-	return newBenchOn(t, pgtest.New(t, store.SchemaHash(), store.Migrate), nodes...)
+	return newBenchOn(t, pgtest.New(t, schema.Hash(), schema.Migrate), nodes...)
 }
 
 // newBenchOn is newBench with a database that the test has prepared.
 func newBenchOn(t testing.TB, dsn string, nodes ...string) *bench {
 	t.Helper()
-	engine, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 8})
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(engine, store.Options{})
 	t.Cleanup(db.Close)
 	log := slog.New(slog.DiscardHandler)
 	b := &bench{t: t, db: db, nomad: newFakeNomad(nodes...)}
@@ -288,7 +289,7 @@ func TestAGoodLife(t *testing.T) {
 	b.claim(id)
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
-	if err := store.AppendEvents(t.Context(), b.db.DB, []store.NewEvent{{ExperimentID: e, Kind: "validated", Body: []byte(`{"metric": 0.25, "steps": 9, "run": 1}`)}}); err != nil {
+	if err := experiments.AppendEvents(t.Context(), b.db, []experiments.NewEvent{{ExperimentID: e, Kind: "validated", Body: []byte(`{"metric": 0.25, "steps": 9, "run": 1}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	b.exec(`UPDATE trials SET progress = 0.5 WHERE experiment_id = $1`, e)
@@ -484,7 +485,7 @@ func TestTrustInARestoredNomad(t *testing.T) {
 	b.nomad.index, b.nomad.alarm = 10, "Nomad was restored"
 	b.settle()
 	b.nomad.alarm = ""
-	if err := nodes.Trust(t.Context(), b.db.DB); err != nil {
+	if err := nodes.Trust(t.Context(), b.db); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store"
 )
 
 func (b *bench) preempted(attempt, why string) {
@@ -38,25 +38,25 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 		}
 		b.settle()
 	}
-	must(nodes.SetEnabled(t.Context(), b.db.DB, "id-n1", false, true))
+	must(nodes.SetEnabled(t.Context(), b.db, "id-n1", false, true))
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
 	b.killed(first, "")
-	must(nodes.SetEnabled(t.Context(), b.db.DB, "id-n1", false, false))
+	must(nodes.SetEnabled(t.Context(), b.db, "id-n1", false, false))
 	b.preempted(first, "")
 	b.killed(first, "node n1 was disabled")
 	b.exit(first, 0)
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
-	must(nodes.SetEnabled(t.Context(), b.db.DB, "id-n1", true, false))
+	must(nodes.SetEnabled(t.Context(), b.db, "id-n1", true, false))
 	second := b.start(e, 0)
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
 
 	slot := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, second)
-	must(nodes.DisableSlot(t.Context(), b.db.DB, "id-n1", slot, true))
+	must(nodes.DisableSlot(t.Context(), b.db, "id-n1", slot, true))
 	b.killed(second, "")
-	must(nodes.DisableSlot(t.Context(), b.db.DB, "id-n1", "another pool/0", false))
+	must(nodes.DisableSlot(t.Context(), b.db, "id-n1", "another pool/0", false))
 	b.killed(second, "")
-	must(nodes.DisableSlot(t.Context(), b.db.DB, "id-n1", slot, false))
+	must(nodes.DisableSlot(t.Context(), b.db, "id-n1", slot, false))
 	b.preempted(second, "")
 	b.killed(second, "slot 0 of node n1 was disabled")
 	b.exit(second, 143)
@@ -65,7 +65,7 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 	if other := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, third); other == slot {
 		t.Errorf("the next attempt got slot %s, which is disabled", other)
 	}
-	must(nodes.EnableSlot(t.Context(), b.db.DB, "id-n1", slot))
+	must(nodes.EnableSlot(t.Context(), b.db, "id-n1", slot))
 	b.killed(third, "")
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
 		t.Errorf("%d restarts: nothing of it was its fault", n)
@@ -107,7 +107,7 @@ func TestJobsChangePools(t *testing.T) {
 	first := b.start(e, 0)
 	move := func(pool string) {
 		t.Helper()
-		if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Pool: &pool}); err != nil {
+		if err := experiments.Change(t.Context(), b.db, e, experiments.Patch{Pool: &pool}); err != nil {
 			t.Fatal(err)
 		}
 		b.settle()
@@ -137,7 +137,7 @@ func TestLessRoom(t *testing.T) {
 	b.start(e, 1)
 	b.exec(`UPDATE allocations SET assigned_at = assigned_at + interval '1 s' WHERE id = $1`, b.attempt(e, 1))
 	for _, n := range []int{3, 2, 1} {
-		if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{MaxSlots: &n}); err != nil {
+		if err := experiments.Change(t.Context(), b.db, e, experiments.Patch{MaxSlots: &n}); err != nil {
 			t.Fatal(err)
 		}
 		b.settle()
@@ -148,7 +148,7 @@ func TestLessRoom(t *testing.T) {
 	b.leave(young, 5)
 	b.trials(e, "0 ACTIVE RUNNING, 1 ACTIVE PENDING")
 	n := 2
-	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{MaxSlots: &n}); err != nil {
+	if err := experiments.Change(t.Context(), b.db, e, experiments.Patch{MaxSlots: &n}); err != nil {
 		t.Fatal(err)
 	}
 	b.start(e, 1)
@@ -166,10 +166,10 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 		b.settle()
 	}
 	job := func(e int) string { return b.text(`SELECT job_id::text FROM experiments WHERE id = $1`, e) }
-	if err := queue.Place(t.Context(), b.db.DB, queue.Move{Job: job(waiting[1]), Anchor: job(waiting[0]), Ahead: true}); err != nil {
+	if err := queue.Place(t.Context(), b.db, queue.Move{Job: job(waiting[1]), Anchor: job(waiting[0]), Ahead: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := queue.Place(t.Context(), b.db.DB, queue.Move{Job: job(waiting[1]), Anchor: job(holder), Ahead: true}); err == nil {
+	if err := queue.Place(t.Context(), b.db, queue.Move{Job: job(waiting[1]), Anchor: job(holder), Ahead: true}); err == nil {
 		t.Error("the job was placed before a running one")
 	}
 	b.exit(first, 0)

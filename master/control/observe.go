@@ -9,8 +9,8 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // watch calls Nomad's Observe in parallel to the cycle, one call at a time. The cycle after
@@ -191,18 +191,18 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 	if err != nil {
 		return err
 	}
-	err = v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
-		if left, err = rows.RecordFacts(ctx, tx.DB, facts); err != nil {
+	err = v.db.Fenced(ctx, v.lead.Term, func(tx *database.DB) error {
+		if left, err = rows.RecordFacts(ctx, tx, facts); err != nil {
 			return err
 		}
 		if err := v.queueReads(ctx, tx, facts); err != nil {
 			return err
 		}
-		if err := rows.RecordGone(ctx, tx.DB, o.Gone); err != nil {
+		if err := rows.RecordGone(ctx, tx, o.Gone); err != nil {
 			return err
 		}
 		if o.Nodes != nil {
-			if err := rows.RecordNodes(ctx, tx.DB, v.name, nodes); err != nil {
+			if err := rows.RecordNodes(ctx, tx, v.name, nodes); err != nil {
 				return err
 			}
 		}
@@ -210,11 +210,11 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 			return err
 		}
 		if o.Alarm == "" && o.Full {
-			if err := rows.SetNomadIndex(ctx, tx.DB, v.name, int64(v.reached(o)), v.known.Trust); err != nil {
+			if err := rows.SetNomadIndex(ctx, tx, v.name, int64(v.reached(o)), v.known.Trust); err != nil {
 				return err
 			}
 		}
-		changed, err := rows.SetAlarm(ctx, tx.DB, v.name, o.Alarm)
+		changed, err := rows.SetAlarm(ctx, tx, v.name, o.Alarm)
 		if changed && o.Alarm != "" {
 			v.log.Error("Nomad state not trusted; scheduling paused", "term", v.lead.Term, "region", v.title(), "reason", o.Alarm)
 		} else if changed {

@@ -8,8 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // recordOrphans stores the orphans: the jobs of a full list that have no row in the
 // database. It ignores an incomplete list, and one that is not trusted.
-func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observation) error {
+func (v *view) recordOrphans(ctx context.Context, tx *database.DB, o cluster.Observation) error {
 	if !o.Full || o.Alarm != "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 			jobs = append(jobs, nodes.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
 		}
 	}
-	found, err := rows.RecordOrphans(ctx, tx.DB, v.name, jobs)
+	found, err := rows.RecordOrphans(ctx, tx, v.name, jobs)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
@@ -40,7 +40,7 @@ func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 		v.log.Warn("a job in Nomad has this cluster's id and no row in the database; the master stops it after a grace period",
 			"term", v.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
 	}
-	all, err := rows.OrphansIn(ctx, tx.DB, v.name, 0, maxOrphans)
+	all, err := rows.OrphansIn(ctx, tx, v.name, 0, maxOrphans)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
@@ -74,24 +74,24 @@ func (v *view) sweep(ctx context.Context) error {
 		return nil
 	}
 	v.listed = false
-	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
-		orphans, err := rows.OrphansIn(ctx, tx.DB, v.name, orphanGrace, maxSwept)
+	return v.db.Fenced(ctx, v.lead.Term, func(tx *database.DB) error {
+		orphans, err := rows.OrphansIn(ctx, tx, v.name, orphanGrace, maxSwept)
 		if err != nil {
 			return fmt.Errorf("orphans: %w", err)
 		}
 		for _, o := range orphans {
 			v.log.Warn("stopping a job that has no row in the database", "term", v.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
-			if err := rows.QueueStop(ctx, tx.DB, o.AllocationID); err != nil {
+			if err := rows.QueueStop(ctx, tx, o.AllocationID); err != nil {
 				return err
 			}
 		}
-		ended, err := rows.EndedWithRunningJobs(ctx, tx.DB, v.alive, leftover.JobMargin, time.Since(v.began), maxSwept)
+		ended, err := rows.EndedWithRunningJobs(ctx, tx, v.alive, leftover.JobMargin, time.Since(v.began), maxSwept)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}
 		for _, id := range ended {
 			v.log.Warn("stopping the job of an ended attempt, because a process of it still runs", "term", v.lead.Term, "allocation_id", id)
-			if err := rows.QueueStop(ctx, tx.DB, id); err != nil {
+			if err := rows.QueueStop(ctx, tx, id); err != nil {
 				return err
 			}
 		}

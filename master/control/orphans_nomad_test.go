@@ -56,7 +56,7 @@ func TestOrphansInNomad(t *testing.T) {
 		b.term.calls.wait()
 	}
 	look()
-	list, err := nodes.Orphans(t.Context(), b.db.DB, 0, 10)
+	list, err := nodes.Orphans(t.Context(), b.db, 0, 10)
 	if err != nil || len(list) != 1 || list[0].JobID != "det-lost-1" || time.Since(list[0].SubmittedAt) > time.Hour {
 		t.Fatalf("%+v %v", list, err)
 	}

@@ -24,7 +24,7 @@ func TestAnOrphanIsStoppedAfterItsGrace(t *testing.T) {
 	stopped.Stopped = true
 	b.nomad.jobs = []cluster.JobFact{job(own, "running"), job("lost.1", "running"), job("old.1", "dead"), stopped}
 	b.settle()
-	list, err := nodes.Orphans(t.Context(), b.db.DB, 0, 10)
+	list, err := nodes.Orphans(t.Context(), b.db, 0, 10)
 	if err != nil || len(list) != 1 || list[0].AllocationID != "lost.1" || list[0].JobID != "det-lost.1" {
 		t.Fatalf("%+v %v", list, err)
 	}

@@ -10,7 +10,7 @@ import (
 func (b *bench) generic(id string) {
 	b.t.Helper()
 	user := b.int(`SELECT id FROM users WHERE username = 'determined'`)
-	if _, err := tasks.Create(b.t.Context(), b.db.DB, tasks.New{ID: id, Type: "GENERIC", OwnerID: user, WorkspaceID: 1, Name: id,
+	if _, err := tasks.Create(b.t.Context(), b.db, tasks.New{ID: id, Type: "GENERIC", OwnerID: user, WorkspaceID: 1, Name: id,
 		Config: []byte(`{"description": "x"}`), Pool: "default", Slots: 1, Priority: 42}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func (b *bench) generic(id string) {
 
 func (b *bench) phase(id, want string) {
 	b.t.Helper()
-	k, err := tasks.Get(b.t.Context(), b.db.DB, id)
+	k, err := tasks.Get(b.t.Context(), b.db, id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAPauseStopsTheAttempt(t *testing.T) {
 			b.claim("g.1")
 			b.settle()
 			b.phase("g", "ACTIVE")
-			b.does(tasks.PauseTree(t.Context(), b.db.DB, "g", "paused by ada"))
+			b.does(tasks.PauseTree(t.Context(), b.db, "g", "paused by ada"))
 			b.settle()
 			b.phase("g", "STOPPING_PAUSED")
 			if b.nomad.stops["g.1"] == 0 {
@@ -67,7 +67,7 @@ func TestAPauseStopsTheAttempt(t *testing.T) {
 			if n := b.int(`SELECT count(*) FROM allocations`); n != 1 {
 				t.Errorf("%d attempts while it is paused", n)
 			}
-			b.does(tasks.ResumeTree(t.Context(), b.db.DB, "g"))
+			b.does(tasks.ResumeTree(t.Context(), b.db, "g"))
 			b.settle()
 			b.claim("g.2")
 			b.settle()
@@ -84,10 +84,10 @@ func TestAPauseInTheQueue(t *testing.T) {
 	b := newBench(t) // without nodes
 	b.generic("g")
 	b.settle()
-	b.does(tasks.PauseTree(t.Context(), b.db.DB, "g", "paused by ada"))
+	b.does(tasks.PauseTree(t.Context(), b.db, "g", "paused by ada"))
 	b.settle()
 	b.phase("g", "PAUSED")
-	b.does(tasks.ResumeTree(t.Context(), b.db.DB, "g"))
+	b.does(tasks.ResumeTree(t.Context(), b.db, "g"))
 	b.settle()
 	b.phase("g", "ACTIVE")
 	if s := b.text(`SELECT string_agg(id || ' ' || state, ', ' ORDER BY id) FROM allocations`); s != "g.1 TERMINATED, g.2 PENDING" {
@@ -103,7 +103,7 @@ func TestAPauseThatComesTooLate(t *testing.T) {
 		b.settle()
 		b.claim("g.1")
 		b.exit("g.1", code)
-		b.does(tasks.PauseTree(t.Context(), b.db.DB, "g", "paused by ada"))
+		b.does(tasks.PauseTree(t.Context(), b.db, "g", "paused by ada"))
 		b.settle()
 		b.phase("g", phase)
 	}
@@ -118,7 +118,7 @@ func TestWhatFollowsAPauseBeforeItsEnd(t *testing.T) {
 		b.settle()
 		b.claim("g.1")
 		b.settle()
-		b.does(tasks.PauseTree(t.Context(), b.db.DB, "g", "paused by ada"))
+		b.does(tasks.PauseTree(t.Context(), b.db, "g", "paused by ada"))
 		b.settle()
 		b.exec(`UPDATE tasks SET desired = $1, kill_reason = 'killed by bob'`, next)
 		b.settle()
@@ -143,10 +143,10 @@ func TestAPausedTaskIsKilled(t *testing.T) {
 	b := newBench(t, "n1")
 	b.generic("g")
 	b.settle()
-	b.does(tasks.PauseTree(t.Context(), b.db.DB, "g", "paused by ada"))
+	b.does(tasks.PauseTree(t.Context(), b.db, "g", "paused by ada"))
 	b.settle()
 	b.phase("g", "PAUSED")
-	b.does(tasks.KillTree(t.Context(), b.db.DB, "g", "killed by bob"))
+	b.does(tasks.KillTree(t.Context(), b.db, "g", "killed by bob"))
 	b.settle()
 	b.phase("g", "CANCELED")
 	if s := b.text(`SELECT exit_status || ' ' || (SELECT count(*) FROM allocations) FROM tasks`); s != "killed by bob 1" {

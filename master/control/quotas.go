@@ -219,9 +219,9 @@ func (t *term) measureQuotas(ctx context.Context) {
 // measureDue measures the quotas whose turn it is. One that cannot be measured keeps none of the
 // others waiting.
 func (t *term) measureDue(ctx context.Context) error {
-	ids, err := queue.DueQuotas(ctx, t.db.DB, measureOlder)
+	ids, err := queue.DueQuotas(ctx, t.db, measureOlder)
 	for _, id := range ids {
-		failed := t.db.DB.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
+		failed := t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
 			_, err := queue.MeasureQuota(ctx, tx, id)
 			return err
 		})

@@ -106,7 +106,7 @@ func TestRegionsAreApart(t *testing.T) {
 	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, b.newest(late)); got != why {
 		t.Errorf("it %q, want %q", got, why)
 	}
-	if alarm, err := nodes.Alarm(t.Context(), b.db.DB); err != nil || alarm != "Nomad region west: Nomad does not answer: connection refused" {
+	if alarm, err := nodes.Alarm(t.Context(), b.db); err != nil || alarm != "Nomad region west: Nomad does not answer: connection refused" {
 		t.Errorf("the alarm is %q, %v", alarm, err)
 	}
 	if d := b.term.Demand(); len(d) != 1 || d[0].Pool != "default" {
@@ -131,7 +131,7 @@ func TestRegionsAreApart(t *testing.T) {
 	if west.stops[theirs] == 0 || b.nomad.stops[theirs] != 0 || west.submit[b.newest(late)] != 1 {
 		t.Errorf("after the west is back: stops %v and %v, submissions %v", west.stops, b.nomad.stops, west.submit)
 	}
-	if alarm, err := nodes.Alarm(t.Context(), b.db.DB); err != nil || alarm != "" {
+	if alarm, err := nodes.Alarm(t.Context(), b.db); err != nil || alarm != "" {
 		t.Errorf("the alarm is still %q, %v", alarm, err)
 	}
 }
@@ -172,7 +172,7 @@ func TestARegionIsNotTheOther(t *testing.T) {
 	late, next := b.inPool("west"), b.inPool("default")
 	b.want(next, "ACTIVE", "ACTIVE", "STARTING")
 	b.want(late, "ACTIVE", "ACTIVE", "PENDING")
-	if err := nodes.Trust(t.Context(), b.db.DB); err != nil {
+	if err := nodes.Trust(t.Context(), b.db); err != nil {
 		t.Fatal(err)
 	}
 	west.alarm, west.index = "", 10

@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/searches"
 )
 
 // TestSearchSimulation runs searches of many trials with random events: programs report, are
@@ -108,8 +110,8 @@ func (s *searchWorld) train(oneIn int) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		err = s.db.Tx(s.t.Context(), func(tx *store.DB) error {
-			return store.AppendEvents(s.t.Context(), tx.DB, []store.NewEvent{{ExperimentID: r.experiment, Trial: r.number, Kind: search.Validated, Body: body}})
+		err = s.db.Tx(s.t.Context(), func(tx *database.DB) error {
+			return experiments.AppendEvents(s.t.Context(), tx, []experiments.NewEvent{{ExperimentID: r.experiment, Trial: r.number, Kind: search.Validated, Body: body}})
 		})
 		if err != nil {
 			s.t.Fatal(err)
@@ -175,7 +177,7 @@ func (s *searchWorld) stuck() string {
 func (s *searchWorld) replay() {
 	s.t.Helper()
 	for id := 1; id <= s.int(`SELECT max(id) FROM experiments`); id++ {
-		in, err := s.db.SearchInput(s.t.Context(), id, 0)
+		in, err := searches.ReadInput(s.t.Context(), s.db, id, 0)
 		if err != nil {
 			s.t.Fatal(err)
 		}

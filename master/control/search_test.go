@@ -6,9 +6,10 @@ import (
 
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // report is a validation of a trial, by its number.
@@ -18,12 +19,14 @@ func (b *bench) report(experiment, trial, steps int, metric *float64) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.event(store.NewEvent{ExperimentID: experiment, Trial: trial, Kind: search.Validated, Body: body})
+	b.event(experiments.NewEvent{ExperimentID: experiment, Trial: trial, Kind: search.Validated, Body: body})
 }
 
-func (b *bench) event(e store.NewEvent) {
+func (b *bench) event(e experiments.NewEvent) {
 	b.t.Helper()
-	if err := b.db.Tx(b.t.Context(), func(tx *store.DB) error { return store.AppendEvents(b.t.Context(), tx.DB, []store.NewEvent{e}) }); err != nil {
+	if err := b.db.Tx(b.t.Context(), func(tx *database.DB) error {
+		return experiments.AppendEvents(b.t.Context(), tx, []experiments.NewEvent{e})
+	}); err != nil {
 		b.t.Fatal(err)
 	}
 	b.settle()
@@ -108,7 +111,7 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 // reasons compares why the attempts of an experiment were asked to leave, as the pages show it.
 func (b *bench) reasons(experiment int, want map[string]string) {
 	b.t.Helper()
-	list, err := attempts.List(b.t.Context(), b.db.DB, attempts.Filter{Experiment: experiment, In: auth.Everywhere()}, 0, 10)
+	list, err := attempts.List(b.t.Context(), b.db, attempts.Filter{Experiment: experiment, In: auth.Everywhere()}, 0, 10)
 	if err != nil || len(list) != len(want) {
 		b.t.Errorf("%d attempts, want %d: %v", len(list), len(want), err)
 	}
@@ -194,7 +197,7 @@ func TestASearchDrivenFromOutside(t *testing.T) {
 	e := b.submit("searcher: {name: custom, metric: loss, unit: batches}")
 	b.settle()
 	told := func(body string) {
-		b.event(store.NewEvent{ExperimentID: e, Kind: search.Told, Body: []byte(body)})
+		b.event(experiments.NewEvent{ExperimentID: e, Kind: search.Told, Body: []byte(body)})
 	}
 	told(`{"event": 1, "list": [{"create": {"name": "a", "hparams": {"lr": 1}}}]}`)
 	b.trials(e, "0 PAUSED")

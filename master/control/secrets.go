@@ -13,9 +13,9 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -131,7 +131,7 @@ func (t *term) mayMount(a *task.Attempt, s *rows.PendingSubmission) error {
 }
 
 // auditMount records that an attempt mounts secrets of its owner.
-func auditMount(ctx context.Context, tx *store.DB, s *rows.PendingSubmission, job *task.Job) error {
+func auditMount(ctx context.Context, tx *database.DB, s *rows.PendingSubmission, job *task.Job) error {
 	var names []string
 	for _, secret := range job.Secrets {
 		if !slices.Contains(names, secret.Name) {
@@ -143,7 +143,7 @@ func auditMount(ctx context.Context, tx *store.DB, s *rows.PendingSubmission, jo
 		return err
 	}
 	owner, workspace, status := s.OwnerID, s.WorkspaceID, http.StatusOK
-	_, err = audit.Begin(ctx, tx.DB, audit.Entry{UserID: &owner, Username: s.Owner, Credential: "task " + s.ID, Verb: "mount", Kind: "secret",
+	_, err = audit.Begin(ctx, tx, audit.Entry{UserID: &owner, Username: s.Owner, Credential: "task " + s.ID, Verb: "mount", Kind: "secret",
 		Object: names[0], WorkspaceID: &workspace, Names: fields, Status: &status})
 	return err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -57,15 +57,15 @@ func (t *term) sweepFiles(ctx context.Context) {
 
 // createSweeps is one pass.
 func (t *term) createSweeps(ctx context.Context) error {
-	if err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return checkpoints.EndOldSweeps(ctx, tx.DB) }); err != nil {
+	if err := t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error { return checkpoints.EndOldSweeps(ctx, tx) }); err != nil {
 		return err
 	}
-	now, err := checkpoints.RecentSweeps(ctx, t.db.DB)
+	now, err := checkpoints.RecentSweeps(ctx, t.db)
 	if err != nil {
 		return err
 	}
 	for range sweepReads {
-		list, err := checkpoints.UnsweptExperiments(ctx, t.db.DB, sweepBatch)
+		list, err := checkpoints.UnsweptExperiments(ctx, t.db, sweepBatch)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -89,8 +89,8 @@ func (t *term) createSweeps(ctx context.Context) error {
 func (t *term) createSweep(ctx context.Context, u checkpoints.Unswept) (made bool, err error) {
 	cfg, unread := expconf.ParseConfigJSON(u.Config)
 	c := sweepOf(u, t.cfg.Sweeps, t.cfg.Pools, cfg, unread)
-	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		made, err = checkpoints.CreateGC(ctx, tx.DB, c)
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
+		made, err = checkpoints.CreateGC(ctx, tx, c)
 		return err
 	})
 	switch {
@@ -98,7 +98,7 @@ func (t *term) createSweep(ctx context.Context, u checkpoints.Unswept) (made boo
 		return false, nil
 	case err == nil && made:
 		t.log.Info("made a task that sweeps the storage of an experiment", "term", t.lead.Term, "experiment_id", u.ID, "task_id", c.TaskID)
-		t.bus.Publish(store.TopicIntent, store.TopicState)
+		t.bus.Publish(lifecycle.TopicIntent, lifecycle.TopicState)
 	}
 	return made, err
 }

@@ -103,7 +103,7 @@ func TestSweepsOfEndedExperiments(t *testing.T) {
 		b.settle()
 		b.claim(attempt)
 		b.settle()
-		if err := checkpoints.RecordRemoval(t.Context(), b.db.DB, task, checkpoints.RemovalReport{Error: "access denied"}); err != nil {
+		if err := checkpoints.RecordRemoval(t.Context(), b.db, task, checkpoints.RemovalReport{Error: "access denied"}); err != nil {
 			t.Fatal(err)
 		}
 		b.exit(attempt, 1)

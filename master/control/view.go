@@ -13,8 +13,8 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A Region is a region of Nomad besides the master's own. Pools name it (pool.Pool.Region).
@@ -56,7 +56,7 @@ type view struct {
 func (t *term) openViews(ctx context.Context) error {
 	all := append([]Region{{Nomad: t.nomad, Leftovers: t.cfg.Leftovers}}, t.cfg.Regions...)
 	for _, r := range all {
-		index, err := rows.NomadIndex(ctx, t.db.DB, r.Name)
+		index, err := rows.NomadIndex(ctx, t.db, r.Name)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (v *view) own(ctx context.Context, o cluster.Observation) (cluster.Observat
 	var pools map[string]string
 	if unknown != nil {
 		var err error
-		if pools, err = rows.PoolsOf(ctx, v.db.DB, unknown); err != nil {
+		if pools, err = rows.PoolsOf(ctx, v.db, unknown); err != nil {
 			return o, err
 		}
 	}
@@ -245,7 +245,7 @@ func (t *term) viewsOf(ctx context.Context, allocationID string) ([]*view, error
 	if len(t.views) == 1 {
 		return t.views, nil
 	}
-	name, err := attempts.PoolOf(ctx, t.db.DB, jobspecs.JobID(allocationID))
+	name, err := attempts.PoolOf(ctx, t.db, jobspecs.JobID(allocationID))
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (v *view) retryNow(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error { return rows.RetryNow(ctx, tx.DB, ids) })
+	return v.db.Fenced(ctx, v.lead.Term, func(tx *database.DB) error { return rows.RetryNow(ctx, tx, ids) })
 }
 
 // submitTo registers an attempt's job in the region of its pool.

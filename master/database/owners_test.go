@@ -184,3 +184,36 @@ func TestFirstChangesOfOwners(t *testing.T) {
 
 // poolOfEight is a pool of which an owner has two connections for changes and two for reads.
 func poolOfEight(t *testing.T) *DB { return openTest(t, newDSN(t), 8) }
+
+// TestPoolBeside: calls of a pool beside do not wait while the first one has no connection left.
+func TestPoolBeside(t *testing.T) {
+	w := newWorld(t)
+	db := openTest(t, w.dsn, 2)
+	own, err := db.Beside(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	var all sync.WaitGroup
+	held, done := make(chan struct{}), make(chan struct{})
+	for range 2 {
+		all.Go(func() {
+			err := db.Snapshot(t.Context(), func(*DB) error {
+				held <- struct{}{}
+				<-done
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-held
+	}
+	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if n, err := Scalar[int](within, own, `SELECT count(*)::int FROM workspaces`); err != nil || n == 0 {
+		t.Errorf("the pool beside reads %d, %v", n, err)
+	}
+	close(done)
+	all.Wait()
+}

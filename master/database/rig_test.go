@@ -9,7 +9,7 @@ import (
 )
 
 // files are the migrations of the master: the engine's own tables are among them.
-var files = os.DirFS("../store/migrations")
+var files = os.DirFS("../schema/migrations")
 
 // world is a migrated database.
 type world struct {

@@ -8,7 +8,7 @@
 // which Parse reads; its errors say at which character they are. The other is
 // the JSON of Determined's pages and their API, a tree of groups and fields,
 // which ParseJSON reads and Filter.JSON writes. Both are the same Filter, and
-// master/store alone knows how a Filter becomes SQL. A Table says which columns
+// package query below alone knows how a Filter becomes SQL. A Table says which columns
 // there are: Experiments and Runs have the same filters and other fields.
 //
 // column.go has the columns, filter.go the tree and its checks, lex.go and parse.go the line,

@@ -11,18 +11,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Limits on submitted code. Determined's clients stop at 95 MiB themselves.
+// Limits on submitted code, beside those in package contexts.
 const (
-	maxCode  = 96 << 20 // bytes of all files together
-	MaxFiles = 50_000
-	MaxNames = 8 << 20 // bytes of the paths of all files together, because they are in memory while they are checked
-	maxPath  = 1024    // bytes of one path
-	MaxDepth = 64      // folders and files on one path
+	maxCode = 96 << 20 // bytes of all files together
+	maxPath = 1024     // bytes of one path
 
 	fileRegular   = 48 // tar's type bytes, which the API uses
 	fileDirectory = 53
@@ -55,7 +53,9 @@ type submittedFile struct {
 
 // MaxCodeOnDisk returns the maximum size on disk of the code in a body of this many bytes. The list
 // of files is larger than the names in it, but has a limit too.
-func MaxCodeOnDisk(body int64) int64 { return body + min(body*6, MaxNames+MaxFiles*200) }
+func MaxCodeOnDisk(body int64) int64 {
+	return body + min(body*6, contexts.MaxNames+contexts.MaxFiles*200)
+}
 
 // NewCode creates the files for code that is about to arrive.
 func NewCode(room *spool.Reservation) (*Code, error) {
@@ -111,11 +111,11 @@ func (c *Code) Content(part []byte) error {
 
 // File completes the current file.
 func (c *Code) File(f v1.File) error {
-	if c.count++; c.count > MaxFiles {
-		return fault.New(fault.TooLarge, "the context has more than %d files: leave data out with .detignore", MaxFiles)
+	if c.count++; c.count > contexts.MaxFiles {
+		return fault.New(fault.TooLarge, "the context has more than %d files: leave data out with .detignore", contexts.MaxFiles)
 	}
-	if c.names += len(f.Path); c.names > MaxNames {
-		return fault.New(fault.TooLarge, "the names of the context's files have more than %d MB: leave data out with .detignore", MaxNames>>20)
+	if c.names += len(f.Path); c.names > contexts.MaxNames {
+		return fault.New(fault.TooLarge, "the names of the context's files have more than %d MB: leave data out with .detignore", contexts.MaxNames>>20)
 	}
 	line := submittedFile{Path: f.Path, Type: f.Type, Mode: f.Mode, Mtime: f.Mtime, Offset: c.begin, Size: c.content.Size() - c.begin, Sum: c.sum.Sum(nil)}
 	c.begin = c.content.Size()
@@ -183,8 +183,8 @@ func codePath(p string) (string, error) {
 		return refuse(fmt.Sprintf("is %d bytes long; the limit is %d", len(p), maxPath))
 	case strings.HasPrefix(trimmed, "/"):
 		return refuse("is absolute")
-	case strings.Count(trimmed, "/") >= MaxDepth:
-		return refuse(fmt.Sprintf("has %d folders and files on it; the limit is %d", strings.Count(trimmed, "/")+1, MaxDepth))
+	case strings.Count(trimmed, "/") >= contexts.MaxDepth:
+		return refuse(fmt.Sprintf("has %d folders and files on it; the limit is %d", strings.Count(trimmed, "/")+1, contexts.MaxDepth))
 	case slices.Contains(strings.Split(trimmed, "/"), ".."):
 		return refuse("leads out of it with ..")
 	case strings.ContainsFunc(trimmed, func(r rune) bool { return r < ' ' || r == 0x7f }):

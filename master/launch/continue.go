@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -16,7 +20,6 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,7 +34,7 @@ type Continued struct {
 // newest checkpoint, also with a changed configuration; a search continues with its trials
 // that failed or were canceled. An experiment runs with the rights of its owner: others (byOwner is
 // false) may not change what it runs, not even by a policy.
-func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override string, byOwner bool) (*Continued, error) {
+func (l *Experiments) Continue(ctx context.Context, e experiments.Experiment, override string, byOwner bool) (*Continued, error) {
 	if err := refusedContinue(e); err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override
 
 // refusedContinue returns why an experiment cannot continue. The store checks the state again
 // in its transaction.
-func refusedContinue(e store.Experiment) error {
+func refusedContinue(e experiments.Experiment) error {
 	switch {
 	case e.Unmanaged:
 		return fault.New(fault.Invalid, "experiment %d is unmanaged; the master cannot continue it", e.ID)
@@ -67,8 +70,8 @@ func refusedContinue(e store.Experiment) error {
 
 // continuation merges the changes into the experiment's configuration, and applies the policies of
 // its workspace.
-func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string, byOwner bool) (store.Continuation, *Experiment, error) {
-	change := store.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}
+func (l *Experiments) continuation(ctx context.Context, e experiments.Experiment, override string, byOwner bool) (experiments.Continuation, *Experiment, error) {
+	change := experiments.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}
 	if o := strings.TrimSpace(override); o == "" || o == "{}" || o == "null" {
 		override = ""
 	} else if !change.Single {
@@ -80,7 +83,7 @@ func (l *Experiments) continuation(ctx context.Context, e store.Experiment, over
 	}
 	body := search.Continuation{}
 	if changed.Config != nil {
-		change.Saw, change.Changed = e.Config, &changed.NewExperiment
+		change.Saw, change.Changed = e.Config, &changed.New
 		if change.Single {
 			if body, err = search.NewContinuation(changed.Config); err != nil {
 				return change, nil, err
@@ -98,7 +101,7 @@ func (l *Experiments) continuation(ctx context.Context, e store.Experiment, over
 }
 
 // memoryStored returns the memory of a stored experiment's search.
-func memoryStored(e store.Experiment) (int64, error) {
+func memoryStored(e experiments.Experiment) (int64, error) {
 	cfg, err := expconf.ParseConfigJSON(e.Config)
 	if err != nil {
 		return 0, err
@@ -112,7 +115,7 @@ func memoryStored(e store.Experiment) (int64, error) {
 
 // overridden returns the experiment with the changes merged into its configuration, and with the
 // policies applied; without a configuration if neither changes anything.
-func (l *Experiments) overridden(ctx context.Context, e store.Experiment, override string, byOwner bool) (*Experiment, error) {
+func (l *Experiments) overridden(ctx context.Context, e experiments.Experiment, override string, byOwner bool) (*Experiment, error) {
 	over, warnings, err := checkedOverride(override)
 	if err != nil {
 		return nil, err
@@ -280,4 +283,39 @@ func runsAlike(a, b expconf.Config) (bool, error) {
 	of := a.Resources
 	b.Resources.Priority, b.Resources.Weight, b.Resources.MaxSlots, b.Resources.ResourcePool, b.Resources.SlotsPerTrial = of.Priority, of.Weight, of.MaxSlots, of.ResourcePool, of.SlotsPerTrial
 	return alike(a, b)
+}
+
+// continueTimeout is how long a call waits until an experiment continues. The leader continues
+// it at once; without a leader the request is stored.
+const continueTimeout = 5 * time.Second
+
+func (d Deps) continueExperiment(ctx context.Context, c *rest.Call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
+	e, err := experiments.Get(ctx, d.DB, req.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.May(auth.Change, e.Object()); err != nil {
+		return nil, err
+	}
+	byOwner := auth.Owns(c.Who(), e.Object())
+	if optional.Value(req.OverrideConfig) != "" && !byOwner {
+		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
+	}
+	made, err := d.Launcher.Continue(ctx, e, optional.Value(req.OverrideConfig), byOwner)
+	if err != nil {
+		return nil, err
+	}
+	states, done := d.Bus.Subscribe(lifecycle.TopicState)
+	defer done()
+	d.Bus.Publish(lifecycle.TopicIntent)
+	_, err = rest.Await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return experiments.HasContinued(ctx, d.DB, e.ID, made.N) })
+	if err != nil {
+		return nil, err
+	}
+	if e, err = experiments.Get(ctx, d.DB, e.ID); err != nil {
+		return nil, err
+	}
+	resp := &v1.ContinueExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}
+	resp.Experiment, err = d.Room.Full(ctx, e, c.Who())
+	return resp, err
 }

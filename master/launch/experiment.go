@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/workspaces"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -16,7 +17,6 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -27,39 +27,39 @@ const (
 	defaultProject = 1
 )
 
-// experiments is the part of the store that this file uses.
-type experiments interface {
+// experimentRows is the part of the store that this file uses.
+type experimentRows interface {
 	workspaceRows
 	quotas
 	sources
-	Experiment(ctx context.Context, id int) (store.Experiment, error)
-	TemplateOf(ctx context.Context, experiment int) (store.UsedTemplate, error)
-	CreateExperiment(ctx context.Context, n store.NewExperiment) (int, error)
-	ContinueExperiment(ctx context.Context, id int, c store.Continuation) (int, error)
+	Experiment(ctx context.Context, id int) (experiments.Experiment, error)
+	TemplateOf(ctx context.Context, experiment int) (experiments.UsedTemplate, error)
+	CreateExperiment(ctx context.Context, n experiments.New) (int, error)
+	ContinueExperiment(ctx context.Context, id int, c experiments.Continuation) (int, error)
 	AdmitStored(ctx context.Context, owner int, more int64) error
 }
 
 // Experiments creates experiments.
 type Experiments struct {
 	cluster Cluster
-	db      experiments
+	db      experimentRows
 	code    *Packer
 }
 
 // NewExperiments returns an Experiments.
-func NewExperiments(c Cluster, db experiments, code *Packer) *Experiments {
+func NewExperiments(c Cluster, db experimentRows, code *Packer) *Experiments {
 	return &Experiments{cluster: c, db: db, code: code}
 }
 
 // An Experiment is an experiment whose request has been checked.
 type Experiment struct {
-	store.NewExperiment
+	experiments.New
 	ID       int // 0 if it is not stored: the request only validates
 	Complete expconf.Config
 	Project  workspaces.Project
 	Warnings []v1.LaunchWarning
 	Remarks  []string
-	parent   *store.Experiment // the experiment that it forks; nil for none
+	parent   *experiments.Experiment // the experiment that it forks; nil for none
 }
 
 // Create checks a request, and creates its experiment unless the request only validates.
@@ -68,7 +68,7 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 	if err != nil || optional.Value(req.ValidateOnly) {
 		return e, err
 	}
-	e.ID, err = l.db.CreateExperiment(ctx, e.NewExperiment)
+	e.ID, err = l.db.CreateExperiment(ctx, e.New)
 	return e, err
 }
 
@@ -79,7 +79,7 @@ func (l *Experiments) CreateExternal(ctx context.Context, by Submitter, external
 		return e, err
 	}
 	e.ExternalID = &external
-	e.ID, err = l.db.CreateExperiment(ctx, e.NewExperiment)
+	e.ID, err = l.db.CreateExperiment(ctx, e.New)
 	return e, err
 }
 
@@ -134,7 +134,7 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 }
 
 // parentOf returns the experiment that a request forks; nil for none.
-func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequest) (*store.Experiment, error) {
+func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequest) (*experiments.Experiment, error) {
 	if req.ParentID == nil {
 		return nil, nil
 	}
@@ -149,19 +149,19 @@ func noParent(id int) error {
 	return fault.New(fault.NotFound, "parentId: experiment %d not found", id)
 }
 
-func ofParent(e *store.Experiment) auth.Object {
+func ofParent(e *experiments.Experiment) auth.Object {
 	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
 }
 
 // templateUnder returns the template that a request names, or that of the experiment that it
 // forks; the zero value for none.
-func (l *Experiments) templateUnder(ctx context.Context, who auth.Who, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
+func (l *Experiments) templateUnder(ctx context.Context, who auth.Who, req *v1.CreateExperimentRequest, parent *experiments.Experiment) (experiments.UsedTemplate, error) {
 	if name := optional.Value(req.Template); name != "" {
 		t, err := usedTemplate(ctx, l.db, who, "template", name)
-		return store.UsedTemplate{Name: t.Name, Source: t.Source}, err
+		return experiments.UsedTemplate{Name: t.Name, Source: t.Source}, err
 	}
 	if parent == nil || optional.Value(req.Config) != "" {
-		return store.UsedTemplate{}, nil
+		return experiments.UsedTemplate{}, nil
 	}
 	return l.db.TemplateOf(ctx, parent.ID)
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/spool"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -28,11 +29,11 @@ import (
 type memory struct {
 	settings    string
 	templates   map[string]string
-	parent      store.Experiment
-	experiments []store.NewExperiment
+	parent      experiments.Experiment
+	experiments []experiments.New
 	tasks       []tasks.New
 	policies    []workspaces.Policy
-	continued   store.Continuation
+	continued   experiments.Continuation
 	bound       map[string]int // pools, by the workspace that may use them
 	contexts    map[string][]byte
 }
@@ -65,18 +66,20 @@ func (m *memory) Template(_ context.Context, name string) (workspaces.Template, 
 	return workspaces.Template{Name: name, Source: source}, nil
 }
 
-func (m *memory) TemplateOf(context.Context, int) (store.UsedTemplate, error) {
-	return store.UsedTemplate{Name: "t", Source: m.templates["t"]}, nil
+func (m *memory) TemplateOf(context.Context, int) (experiments.UsedTemplate, error) {
+	return experiments.UsedTemplate{Name: "t", Source: m.templates["t"]}, nil
 }
 
-func (m *memory) Experiment(_ context.Context, id int) (store.Experiment, error) {
+func (m *memory) Experiment(_ context.Context, id int) (experiments.Experiment, error) {
 	if id != m.parent.ID {
-		return store.Experiment{}, store.NoExperiment(id)
+		return experiments.Experiment{}, experiments.NotFound(id)
 	}
 	return m.parent, nil
 }
 
-func (m *memory) Trial(context.Context, int) (store.Trial, error)       { return store.Trial{}, nil }
+func (m *memory) Trial(context.Context, int) (experiments.Trial, error) {
+	return experiments.Trial{}, nil
+}
 func (m *memory) NewestCheckpoint(context.Context, int) (string, error) { return "", nil }
 func (m *memory) AdmitStored(context.Context, int, int64) error         { return nil }
 
@@ -102,12 +105,12 @@ func (m *memory) SaveContext(_ context.Context, _ int, hash []byte, write func(i
 	return err
 }
 
-func (m *memory) CreateExperiment(_ context.Context, n store.NewExperiment) (int, error) {
+func (m *memory) CreateExperiment(_ context.Context, n experiments.New) (int, error) {
 	m.experiments = append(m.experiments, n)
 	return len(m.experiments), nil
 }
 
-func (m *memory) ContinueExperiment(_ context.Context, _ int, c store.Continuation) (int, error) {
+func (m *memory) ContinueExperiment(_ context.Context, _ int, c experiments.Continuation) (int, error) {
 	m.continued = c
 	return 1, nil
 }
@@ -180,7 +183,7 @@ func TestAnExperimentIsMade(t *testing.T) {
 // TestExperimentsThatAreNotMade say why.
 func TestExperimentsThatAreNotMade(t *testing.T) {
 	m, l, _ := launchers(t)
-	m.parent = store.Experiment{}
+	m.parent = experiments.Experiment{}
 	m.parent.ID, m.parent.OwnerID, m.parent.OriginalConfig = 7, 8, oneTrial
 	for says, req := range map[string]*v1.CreateExperimentRequest{
 		"config: is required":                                 {},
@@ -373,7 +376,7 @@ func TestCodeIsKeptOnce(t *testing.T) {
 		t.Errorf("%x and %x, %d kept: %v", one.Context, two.Context, len(m.contexts), err)
 	}
 	for says, path := range map[string]string{"is absolute": "/etc/passwd", "leads out of it": "a/../../b", "is empty": ".", "control characters": "a\nb",
-		"simplest form": "a//b", "bytes long": strings.Repeat("a", maxPath+1), "folders and files on it": strings.Repeat("a/", MaxDepth) + "b"} {
+		"simplest form": "a//b", "bytes long": strings.Repeat("a", maxPath+1), "folders and files on it": strings.Repeat("a/", contexts.MaxDepth) + "b"} {
 		if _, err := submit(false, v1.File{Path: path, Type: fileRegular}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.20q: %v, want %q", path, err, says)
 		}

@@ -7,17 +7,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // MayMove reads the policies of a workspace to which experiments move. An experiment that has not ended may come there only as it could have
 // been submitted there: within the limits, and with what the policies set.
-func MayMove(ctx context.Context, tx *store.DB, to workspaces.Workspace) (func(store.MovingExperiment) error, error) {
-	rules, err := experimentRules(ctx, Rows{tx}, to)
+func MayMove(ctx context.Context, tx *database.DB, to workspaces.Workspace) (func(experiments.Moving) error, error) {
+	rules, err := experimentRules(ctx, Rows{DB: tx}, to)
 	if err != nil || len(rules) == 0 {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func MayMove(ctx context.Context, tx *store.DB, to workspaces.Workspace) (func(s
 	for _, r := range slices.Backward(rules) {
 		all = expconf.Merge(r.Invariant, all)
 	}
-	return func(e store.MovingExperiment) error {
+	return func(e experiments.Moving) error {
 		if err := guard.admits(e); err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func MayMove(ctx context.Context, tx *store.DB, to workspaces.Workspace) (func(s
 }
 
 // admits returns why an experiment would have in the workspace what nobody may request there.
-func (g Guard) admits(e store.MovingExperiment) error {
+func (g Guard) admits(e experiments.Moving) error {
 	if err := g.limits.secrets(e.Secrets); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (g Guard) admits(e store.MovingExperiment) error {
 
 // asSet returns an error if policies, which set this all together, set something otherwise than an experiment has it. The message has no secrets, and no values of
 // variables: the experiment may be somebody else's.
-func asSet(rules []rule[expconf.Raw], all expconf.Raw, e store.MovingExperiment) error {
+func asSet(rules []rule[expconf.Raw], all expconf.Raw, e experiments.Moving) error {
 	cfg, err := expconf.ParseConfigJSON(e.Config)
 	if err != nil {
 		return err

@@ -10,12 +10,13 @@ import (
 	"io"
 	"time"
 
+	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
 )
 
 // MaxPacked is the maximum size of an archive of code, in bytes.
-const MaxPacked = maxCode + MaxNames + MaxFiles<<11
+const MaxPacked = maxCode + contexts.MaxNames + contexts.MaxFiles<<11
 
 // contextRows are the rows that a Packer uses.
 type contextRows interface {

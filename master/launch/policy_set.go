@@ -241,3 +241,25 @@ func settled[T comparable](field string, want *T, policies []fixed, of func(Chan
 	}
 	return false, nil
 }
+
+// Allowed returns an error if the policies of a workspace do not allow a change to what runs or
+// waits there.
+func (l *Experiments) Allowed(ctx context.Context, workspace int, workload string, change Change) error {
+	if change == (Change{}) {
+		return nil
+	}
+	guard, err := l.GuardOf(ctx, workspace, workload)
+	if err != nil {
+		return err
+	}
+	return guard.Allows(change)
+}
+
+// GuardOf is the guard of a workspace.
+func (l *Experiments) GuardOf(ctx context.Context, workspace int, workload string) (Guard, error) {
+	ws, err := l.db.Workspace(ctx, workspace)
+	if err != nil {
+		return Guard{}, err
+	}
+	return l.Guard(ctx, ws, workload)
+}

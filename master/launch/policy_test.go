@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -112,7 +112,7 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	}
 	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 45, resources: {max_slots: 2}}"),
 		ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}")}
-	m.parent = store.Experiment{ExperimentHead: store.ExperimentHead{ID: 1, OwnerID: 3, WorkspaceID: 1, State: "ERROR"}, Config: m.experiments[0].Config,
+	m.parent = experiments.Experiment{Head: experiments.Head{ID: 1, OwnerID: 3, WorkspaceID: 1, State: "ERROR"}, Config: m.experiments[0].Config,
 		OriginalConfig: m.experiments[0].OriginalConfig, Searcher: new("single"), WorkspaceName: "w"}
 	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(1)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
 		t.Errorf("a fork: %v", err)

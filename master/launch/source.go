@@ -8,14 +8,14 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // sources is the part of the store with the checkpoints that trials start from.
 type sources interface {
-	Trial(ctx context.Context, id int) (store.Trial, error)
+	Trial(ctx context.Context, id int) (experiments.Trial, error)
 	NewestCheckpoint(ctx context.Context, trial int) (string, error)
 	Checkpoint(ctx context.Context, uuid string) (checkpoints.Checkpoint, error)
 }

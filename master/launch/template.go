@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
@@ -23,7 +23,7 @@ func usedTemplate(ctx context.Context, db workspaceRows, who auth.Who, field, na
 }
 
 // overTemplate lays an experiment's document over the template's.
-func overTemplate(raw expconf.Raw, warnings document.Warnings, t store.UsedTemplate) (expconf.Raw, document.Warnings, error) {
+func overTemplate(raw expconf.Raw, warnings document.Warnings, t experiments.UsedTemplate) (expconf.Raw, document.Warnings, error) {
 	if t.Name == "" {
 		return raw, warnings, nil
 	}

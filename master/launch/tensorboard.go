@@ -7,8 +7,8 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -19,8 +19,8 @@ const maxShown = 100
 
 // shown is where that is found which TensorBoards show.
 type shown interface {
-	Experiment(ctx context.Context, id int) (store.Experiment, error)
-	Trial(ctx context.Context, id int) (store.Trial, error)
+	Experiment(ctx context.Context, id int) (experiments.Experiment, error)
+	Trial(ctx context.Context, id int) (experiments.Trial, error)
 	ShownTrials(ctx context.Context, t tasks.Board) ([]task.ShownTrial, error)
 }
 

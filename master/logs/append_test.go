@@ -14,14 +14,14 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 func TestLogsExactlyOnce(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	send := func(shipper string, first int64, list []logs.Line, next int64) {
 		t.Helper()
 		got, err := s.Append(t.Context(), logs.Batch{TaskID: task, Shipper: shipper, First: first, Lines: list})
@@ -60,7 +60,7 @@ func TestLogsConcurrently(t *testing.T) {
 	w := newWorld(t)
 	exp := w.Experiment(rowtest.LossSearcher)
 	tasks := []string{w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))}
-	masters := []*logs.Store{logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.open(4), w.Bus, logs.Settings{Days: logs.Forever})}
+	masters := []*logs.Store{logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.open(4), w.Bus, logs.Settings{Days: logs.Forever})}
 	const shippers, total = 6, 400
 	ctx, stop := context.WithCancel(t.Context())
 	var followers sync.WaitGroup
@@ -135,7 +135,7 @@ func TestLogFilters(t *testing.T) {
 	w := newWorld(t)
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	task := w.TaskOf(trial)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	write := func(o logs.Origin, list ...logs.Line) {
 		t.Helper()
 		if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Origin: o, Lines: list}); err != nil {
@@ -181,7 +181,7 @@ func TestLogFilters(t *testing.T) {
 	if got := readLogs(t, s, "nothing", logs.Filter{}); got != nil {
 		t.Errorf("no task: %v", got)
 	}
-	f, err := logs.ReadFields(t.Context(), w.DB.DB, task, nil)
+	f, err := logs.ReadFields(t.Context(), w.DB, task, nil)
 	want := logs.Fields{AllocationIDs: []string{"a.1", "a.2"}, AgentIDs: []string{"node-1", "node-2"}, ContainerIDs: []string{"c1", "c2", "c3"},
 		Sources: []string{"harness", "task"}, Stdtypes: []string{"stderr", "stdout"}, RankIDs: []int{0, 1}}
 	if err != nil || fmt.Sprint(f) != fmt.Sprint(want) {
@@ -192,7 +192,7 @@ func TestLogFilters(t *testing.T) {
 func TestLogsBothWays(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	const total = 3500 // several chunks a batch, and more chunks than a page
 	for first := 0; first < total; first += 70 {
 		if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(first, 70)}); err != nil {
@@ -236,13 +236,13 @@ func TestLogsEnd(t *testing.T) {
 	w := newWorld(t)
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	task, id := w.TaskOf(trial), w.Attempt(trial, 1, 1)
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	check := func(what string, want bool) {
 		t.Helper()
-		if ended, err := logs.Ended(t.Context(), w.DB.DB, task, nil); err != nil || ended != want {
+		if ended, err := logs.Ended(t.Context(), w.DB, task, nil); err != nil || ended != want {
 			t.Errorf("%s: ended %v, want %v: %v", what, ended, want, err)
 		}
 	}
@@ -250,7 +250,7 @@ func TestLogsEnd(t *testing.T) {
 	w.Exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() WHERE id = $1`, id)
 	w.Exec(`UPDATE tasks SET ended_at = now() WHERE id = $1`, task)
 	check("ended, logs to come", false)
-	origin, err := logs.MemberOrigin(t.Context(), w.DB.DB, id, 0)
+	origin, err := logs.MemberOrigin(t.Context(), w.DB, id, 0)
 	if err != nil || origin != (logs.Origin{id, "node-0", "nomad-" + id}) {
 		t.Errorf("origin: %v %v", origin, err)
 	}
@@ -269,7 +269,7 @@ func TestManyShippers(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	w.Exec(`INSERT INTO log_shippers (shipper, task_id, next) SELECT 's' || i, $1, 0 FROM generate_series(1, $2::int) i`, task, logs.MaxShippers)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Shipper: "new", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "shippers") {
 		t.Error(err)
 	}

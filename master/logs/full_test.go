@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestFullLog: a log that takes as much as one may gets a line that says so, and no further ones; other logs go on.
@@ -14,7 +14,7 @@ func TestFullLog(t *testing.T) {
 	w := newWorld(t)
 	experiment := w.Experiment(rowtest.LossSearcher)
 	task, other := w.TaskOf(w.Trial(experiment, 0, 1)), w.TaskOf(w.Trial(experiment, 1, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever, MaxBytes: 50_000})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever, MaxBytes: 50_000})
 	var next int64
 	for i := range 8 {
 		var list []logs.Line

@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // If each line has another source, all lines are stored, filters offer a limited number of
@@ -17,7 +17,7 @@ import (
 func TestLinesOfManyKinds(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	send := func(s *logs.Store, from, n int) {
 		t.Helper()
 		list := lines(from, n)
@@ -39,15 +39,15 @@ func TestLinesOfManyKinds(t *testing.T) {
 		t.Errorf("%d lines under %q", len(got), logs.OtherLabel)
 	}
 	for i := range 8 { // another master reads the stored kinds first
-		send(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), 10_000+100*i, 60)
+		send(logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), 10_000+100*i, 60)
 		send(s, 20_000+100*i, 60)
 	}
 	if n := w.Int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*logs.MaxLabelsPerTask {
 		t.Errorf("%d labels of a task", n)
 	}
-	send(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
-	send(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
-	f, err := logs.ReadFields(t.Context(), w.DB.DB, task, nil)
+	send(logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
+	send(logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), 30_000, 60)
+	f, err := logs.ReadFields(t.Context(), w.DB, task, nil)
 	if err != nil || slices.Contains(f.Sources, "s030000") || !slices.Contains(f.Sources, logs.OtherLabel) {
 		t.Errorf("%d sources are offered: %v", len(f.Sources), err)
 	}
@@ -60,7 +60,7 @@ func TestLinesOfManyKinds(t *testing.T) {
 func TestLinesOfManyOrigins(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for round := range logs.MaxOriginsPerTask/logs.MaxBatches + 3 {
 		var batch []*database.Queued[*logs.Batch]
 		for i := range logs.MaxBatches {
@@ -90,7 +90,7 @@ func TestLinesOfManyOrigins(t *testing.T) {
 func TestLogsThatCannotBeStored(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	long := ""
 	for i := range 2000 { // different values, because PostgreSQL compresses repeated ones
 		long += fmt.Sprintf("%x", i*2654435761)
@@ -116,7 +116,7 @@ func TestLogsThatCannotBeStored(t *testing.T) {
 // The batches of a deleted task fail; the cache keeps the other tasks.
 func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	var tasks []string
 	var gone int
 	for i := range 10 {

@@ -30,7 +30,7 @@
 //	retention.go         set for how long lines are kept, and delete those that are due
 //	masterlog/           the log of the masters themselves
 //
-// This room is below the rows of experiments, trials, tasks and attempts (package store), which it does not import: Deps has what the endpoints
+// This room is below those of experiments, tasks and attempts, which it does not import: Deps has what the endpoints
 // ask of them. Its statements name columns of their tables. The loop in package control uses Store to write lines about attempts, and the functions of
 // rows_retention.go to delete lines; what it reads of matches is in control/rows/live.go.
 package logs

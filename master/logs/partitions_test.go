@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // partitionsOf names the tables with the lines of a task.
@@ -19,7 +20,7 @@ func (w *world) partitionsOf(task string) string {
 // writeAt stores lines of a task that arrived some days ago, in the partition of that time.
 func (w *world) writeAt(s *logs.Store, task string, daysAgo int, list []logs.Line) {
 	w.T.Helper()
-	if _, err := logs.MaintainPartitions(w.T.Context(), w.DB.DB, time.Now().AddDate(0, 0, -daysAgo)); err != nil {
+	if _, err := logs.MaintainPartitions(w.T.Context(), w.DB, time.Now().AddDate(0, 0, -daysAgo)); err != nil {
 		w.T.Fatal(err)
 	}
 	if _, err := s.Append(w.T.Context(), logs.Batch{TaskID: task, Lines: list}); err != nil {
@@ -33,7 +34,7 @@ func (w *world) writeAt(s *logs.Store, task string, daysAgo int, list []logs.Lin
 // maintain runs the maintenance, and checks whether a table is there afterwards.
 func (w *world) maintain(table string, want bool) {
 	w.T.Helper()
-	if _, err := logs.MaintainPartitions(w.T.Context(), w.DB.DB, time.Now()); err != nil {
+	if _, err := logs.MaintainPartitions(w.T.Context(), w.DB, time.Now()); err != nil {
 		w.T.Error(err)
 	}
 	if there := w.Int(`SELECT count(*) FROM pg_class WHERE relname = $1`, table) == 1; there != want {
@@ -48,7 +49,7 @@ func TestClassesOfLogs(t *testing.T) {
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	for days, want := range map[int]int{logs.Forever: 0, 0: 7, 1: 7, 7: 7, 8: 30, 90: 90, 91: 365, 365: 365, 366: 0} {
 		w.Exec(`DELETE FROM log_tasks`)
-		if _, err := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: days}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
+		if _, err := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: days}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.Int(`SELECT class FROM log_tasks`); got != want {
@@ -57,7 +58,7 @@ func TestClassesOfLogs(t *testing.T) {
 	}
 	w.Exec(`DELETE FROM log_tasks`)
 	w.Exec(`UPDATE experiments SET log_retention_days = 20`)
-	if _, err := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
+	if _, err := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}).Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Int(`SELECT class FROM log_tasks`); got != 30 {
@@ -69,7 +70,7 @@ func TestClassesOfLogs(t *testing.T) {
 // and their rows with the table, without a DELETE. A table with a line that is kept stays.
 func TestLogsGoWithTheirPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: 7})
 	exp := w.Experiment(rowtest.LossSearcher)
 	a, b := w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))
 	for _, task := range []string{a, b} {
@@ -81,7 +82,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 	}
 	used := func(want bool) {
 		t.Helper()
-		list, err := w.DB.DiskUses(t.Context(), auth.Everywhere())
+		list, err := diskuse.OfExperiments(t.Context(), w.DB, auth.Everywhere())
 		if err != nil || (list[0].LogBytes > 0) != want {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -135,7 +136,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 		t.Errorf("after it was continued: %+v", got)
 	}
 	w.endedDaysAgo(a, 8)
-	if due, _, err := logs.Expired(t.Context(), w.DB.DB, 7, 0); err != nil || len(due) != 1 || due[0] != a {
+	if due, _, err := logs.Expired(t.Context(), w.DB, 7, 0); err != nil || len(due) != 1 || due[0] != a {
 		t.Errorf("due are %v, %v", due, err)
 	}
 	if n, _ := w.expire(7, a); n != 2 {
@@ -146,7 +147,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 // TestFewKeptLinesKeepNoPartition: a period after a table should have gone, its few lines that are still kept move, and it goes.
 func TestFewKeptLinesKeepNoPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: 7})
 	exp := w.Experiment(rowtest.LossSearcher)
 	a, long := w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))
 	for _, task := range []string{a, long} {
@@ -175,7 +176,7 @@ func TestFewKeptLinesKeepNoPartition(t *testing.T) {
 // TestManyKeptLinesKeepTheirPartition: rows of others are deleted from a table with many lines that are kept.
 func TestManyKeptLinesKeepTheirPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: 7})
 	exp := w.Experiment(rowtest.LossSearcher)
 	a, long := w.TaskOf(w.Trial(exp, 0, 1)), w.TaskOf(w.Trial(exp, 1, 1))
 	for _, task := range []string{a, long} {
@@ -196,7 +197,7 @@ func TestManyKeptLinesKeepTheirPartition(t *testing.T) {
 // TestLinesWithoutAPartition: lines have a place even when no master has made a table for their time.
 func TestLinesWithoutAPartition(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: 7})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: 7})
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	for range 2 { // twice is harmless
 		w.maintain("log_chunks_7_rest", true)

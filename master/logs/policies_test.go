@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestMatchersAreKept: the patterns of policies are compiled once, also for lines that come from no attempt.
 func TestMatchersAreKept(t *testing.T) {
 	w := newWorld(t)
-	p := logs.NewPolicies(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), slog.New(slog.DiscardHandler), func() {})
+	p := logs.NewPolicies(logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), slog.New(slog.DiscardHandler), func() {})
 	policed := func(policies string) string {
 		t.Helper()
 		id := w.Experiment(rowtest.LossSearcher)

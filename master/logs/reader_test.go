@@ -10,7 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // A chunk that cannot be read, such as one of an 18 MB line, hides neither the rest of
@@ -18,7 +18,7 @@ import (
 func TestLogsThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	task, other := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)), w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	w.say(s, task, "x", 0, "needle before")
 	w.say(s, task, "x", 1, "long")
 	w.say(s, task, "x", 2, "needle after")
@@ -44,7 +44,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 func TestReadersPause(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	const n, long = 12, 2500
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := make([]string, n)

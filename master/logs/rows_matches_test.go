@@ -8,7 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 func TestLogMatches(t *testing.T) {
@@ -19,7 +19,7 @@ func TestLogMatches(t *testing.T) {
 	task := w.TaskOf(trial)
 	record := func(attempt string, rank int, matches ...logs.Match) []logs.Match {
 		t.Helper()
-		fresh, err := logs.RecordMatches(t.Context(), w.DB.DB, logs.Matches{TaskID: task, AllocationID: attempt, Rank: rank, Matches: matches})
+		fresh, err := logs.RecordMatches(t.Context(), w.DB, logs.Matches{TaskID: task, AllocationID: attempt, Rank: rank, Matches: matches})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestLogMatches(t *testing.T) {
 		t.Errorf("from outside: %+v", outside)
 	}
 
-	live, err := rows.LoadLive(t.Context(), w.DB.DB, rows.Known{})
+	live, err := rows.LoadLive(t.Context(), w.DB, rows.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLogMatches(t *testing.T) {
 	// A program reports as many as it likes, and few of them count, since the experiment began or was continued.
 	excluding := func() (n int) {
 		t.Helper()
-		if live, err = rows.LoadLive(t.Context(), w.DB.DB, rows.Known{}); err != nil {
+		if live, err = rows.LoadLive(t.Context(), w.DB, rows.Known{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range live.Matches {
@@ -91,10 +91,10 @@ func TestLogMatches(t *testing.T) {
 		t.Errorf("%d later matches of a node count", n)
 	}
 	w.Exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, trial)
-	if live, err = rows.LoadLive(t.Context(), w.DB.DB, rows.Known{}); err != nil || len(live.Matches) != 0 {
+	if live, err = rows.LoadLive(t.Context(), w.DB, rows.Known{}); err != nil || len(live.Matches) != 0 {
 		t.Errorf("of an ended trial: %+v, %v", live.Matches, err)
 	}
-	if _, err := logs.RecordMatches(t.Context(), w.DB.DB, logs.Matches{TaskID: "none", Matches: []logs.Match{oom}}); err == nil {
+	if _, err := logs.RecordMatches(t.Context(), w.DB, logs.Matches{TaskID: "none", Matches: []logs.Match{oom}}); err == nil {
 		t.Error("a task that does not exist has a match")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	trials "github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -20,7 +20,7 @@ func TestEventsNameThePart(t *testing.T) {
 	if err := w.continues(trial); err != nil {
 		t.Fatal(err)
 	}
-	w.says(logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), w.TaskOf(trial), "", "out of memory")
+	w.says(logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), w.TaskOf(trial), "", "out of memory")
 	if got := w.events(hook); len(got) != 1 || got[0].TaskLog.TaskID != trials.PartID(w.TaskOf(trial), 1) {
 		t.Errorf("%+v", got)
 	}
@@ -30,7 +30,7 @@ func TestEventsNameThePart(t *testing.T) {
 // between its beginning and the next part's; in both directions, and in its fields. Its log ends with the part.
 func TestLogsOfParts(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	task := w.TaskOf(trial)
 	first := w.Attempt(trial, 1, 1)
@@ -84,7 +84,7 @@ func TestLogsOfParts(t *testing.T) {
 		if _, err := r.Backward(t.Context(), 0, 0, func(list []logs.Record) error { back = append([]string{texts(list)}, back...); return nil }); err != nil || strings.Join(back, ",") != want {
 			t.Errorf("part %d from its end: %v, want %s: %v", n, back, want, err)
 		}
-		fields, err := logs.ReadFields(t.Context(), w.DB.DB, task, part(n))
+		fields, err := logs.ReadFields(t.Context(), w.DB, task, part(n))
 		got, wanted := fmt.Sprint(fields.AllocationIDs, fields.AgentIDs), fmt.Sprintf("[.9 %s] [node.%d node.9]", []string{first, second, third}[n], n+1)
 		if err != nil || got != wanted { // nobody knows to which part .9 belongs
 			t.Errorf("the fields of part %d are %s, want %s: %v", n, got, wanted, err)
@@ -97,13 +97,13 @@ func TestLogsOfParts(t *testing.T) {
 		t.Errorf("lines of another part's attempt: %s", got)
 	}
 	for n, want := range map[int]bool{0: true, 1: true, 2: false} {
-		if ended, err := logs.Ended(t.Context(), w.DB.DB, task, part(n)); err != nil || ended != want {
+		if ended, err := logs.Ended(t.Context(), w.DB, task, part(n)); err != nil || ended != want {
 			t.Errorf("the log of part %d has ended: %v, want %v: %v", n, ended, want, err)
 		}
 	}
 	w.Exec(`UPDATE members SET claimed_at = now(), claimed_by = 'n' WHERE allocation_id = $1`, second) // whose runner may send more
 	for n, want := range map[int]bool{0: true, 1: false} {
-		if ended, err := logs.Ended(t.Context(), w.DB.DB, task, part(n)); err != nil || ended != want {
+		if ended, err := logs.Ended(t.Context(), w.DB, task, part(n)); err != nil || ended != want {
 			t.Errorf("with lines to come, the log of part %d has ended: %v, want %v: %v", n, ended, want, err)
 		}
 	}

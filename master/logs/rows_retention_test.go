@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -20,9 +20,9 @@ func (w *world) endedDaysAgo(task string, days int) {
 func (w *world) expire(days int, task string) (lines int64, parts int) {
 	w.T.Helper()
 	for done := false; !done; parts++ {
-		err := w.DB.Tx(w.T.Context(), func(tx *store.DB) (err error) {
+		err := w.DB.Tx(w.T.Context(), func(tx *database.DB) (err error) {
 			var n int64
-			n, done, err = logs.Expire(w.T.Context(), tx.DB, days, task)
+			n, done, err = logs.Expire(w.T.Context(), tx, days, task)
 			lines += n
 			return err
 		})
@@ -36,7 +36,7 @@ func (w *world) expire(days int, task string) (lines int64, parts int) {
 func TestLogsExpire(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	configured := w.Experiment(rowtest.LossSearcher)
 	w.Exec(`UPDATE experiments SET config = config || '{"retention_policy": {"log_retention_days": 10}}' WHERE id = $1`, configured)
 	plain := w.Experiment(rowtest.LossSearcher)
@@ -50,7 +50,7 @@ func TestLogsExpire(t *testing.T) {
 	}
 	due := func(what string, days int, want ...string) {
 		t.Helper()
-		list, next, err := logs.Expired(ctx, w.DB.DB, days, 0)
+		list, next, err := logs.Expired(ctx, w.DB, days, 0)
 		if err != nil || next != 0 {
 			t.Fatal(next, err)
 		}
@@ -68,7 +68,7 @@ func TestLogsExpire(t *testing.T) {
 	}
 	remaining := func(what string, trial, days, wantDays, want int) {
 		t.Helper()
-		of, err := logs.TrialRetentions(ctx, w.DB.DB, days, []int{trial})
+		of, err := logs.TrialRetentions(ctx, w.DB, days, []int{trial})
 		if r := of[trial]; err != nil || r.Days != wantDays || r.Remaining != want {
 			t.Errorf("%s: %+v %v, want %d and %d", what, r, err, wantDays, want)
 		}
@@ -84,11 +84,11 @@ func TestLogsExpire(t *testing.T) {
 	remaining("after its end", a, logs.Forever, 10, 0)
 	remaining("without days", c, logs.Forever, logs.Forever, logs.Forever)
 	remaining("the cluster's thirteen", c, 13, 13, 1)
-	if err := logs.SetTrialRetention(ctx, w.DB.DB, b, logs.Forever); err != nil {
+	if err := logs.SetTrialRetention(ctx, w.DB, b, logs.Forever); err != nil {
 		t.Fatal(err)
 	}
 	due("a trial for ever", logs.Forever, "configured")
-	if err := logs.SetRetention(ctx, w.DB.DB, []int{configured, plain}, 20); err != nil {
+	if err := logs.SetRetention(ctx, w.DB, []int{configured, plain}, 20); err != nil {
 		t.Fatal(err)
 	}
 	due("experiments for 20 days, and all of their trials", 0, "command")
@@ -96,7 +96,7 @@ func TestLogsExpire(t *testing.T) {
 	if n, parts := w.expire(0, tasks["configured"]); n != 0 || parts != 1 {
 		t.Errorf("%d lines in %d parts go of a log that is kept", n, parts)
 	}
-	if err := logs.SetTrialRetention(ctx, w.DB.DB, b, 0); err != nil {
+	if err := logs.SetTrialRetention(ctx, w.DB, b, 0); err != nil {
 		t.Fatal(err)
 	}
 	due("a trial without days", logs.Forever, "own")
@@ -118,7 +118,7 @@ func TestLogsExpire(t *testing.T) {
 // after a deletion are deleted by the next one.
 func TestLogsExpireInParts(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	if _, err := s.Append(t.Context(), logs.Batch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestLogsExpireInParts(t *testing.T) {
 	}
 	again := func(want string) {
 		t.Helper()
-		list, _, err := logs.Expired(t.Context(), w.DB.DB, 1, 0)
+		list, _, err := logs.Expired(t.Context(), w.DB, 1, 0)
 		if got := fmt.Sprint(list); err != nil || got != want {
 			t.Errorf("due are %s %v, want %s", got, err, want)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -16,7 +16,7 @@ import (
 // that is stopped continues where it was, and misses nothing.
 func TestSearchInAllLogs(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	var wanted []string
 	for i := range 2*logs.SearchedLogs + 3 { // more than two queries list
 		id := fmt.Sprintf("t%03d", i)
@@ -78,7 +78,7 @@ func TestSearchInAllLogs(t *testing.T) {
 func TestSearchStopsInALog(t *testing.T) {
 	w := newWorld(t)
 	task := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for i := range 2 * logs.ChunkBatch {
 		list := lines(i, 1)
 		if i == 3 || i == 50 {
@@ -114,7 +114,7 @@ func TestSearchStopsInALog(t *testing.T) {
 // of another's.
 func TestLinesThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for id, text := range map[string]string{"long": "needle " + strings.Repeat("x", 16<<20+1<<20), "damaged": "needle", "sound": "needle"} {
 		w.task(tasks.New{ID: id, Type: "COMMAND", Slots: 1})
 		list := lines(0, 1)
@@ -139,14 +139,14 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 func TestLoggedTasksKeepToTheirScope(t *testing.T) {
 	w := newWorld(t)
 	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	for _, id := range []string{"ours", "theirs"} {
 		w.task(tasks.New{ID: id, Type: "COMMAND", Slots: 1})
 		w.say(s, id, "x", 0, "a line")
 	}
 	w.Exec(`UPDATE tasks SET workspace_id = $1 WHERE id = 'theirs'`, theirs)
 	for want, in := range map[string]auth.Scope{"theirs ours": auth.Everywhere(), "ours": {Workspaces: []int{1}}, "theirs": {Workspaces: []int{theirs}}, "": {}} {
-		list, err := logs.LoggedTasks(t.Context(), w.DB.DB, in, logs.Place{}, 10)
+		list, err := logs.LoggedTasks(t.Context(), w.DB, in, logs.Place{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

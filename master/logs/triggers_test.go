@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
@@ -20,7 +20,7 @@ func TestLogTriggers(t *testing.T) {
 	id := w.hooked(`{"webhook_name": ["b"]}`)
 	first, second := w.Trial(id, 0, 1), w.Trial(id, 1, 1)
 	w.task(tasks.New{ID: "cmd", Type: "COMMAND", Slots: 1})
-	s, other := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s, other := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever}), logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	w.say(s, w.TaskOf(first), "x", 0, "step 1", "step 2")
 	if n := len(w.events(hook)) + len(w.events(named)); n != 0 {
 		t.Fatalf("%d events without a match", n)
@@ -51,7 +51,7 @@ func TestLogTriggers(t *testing.T) {
 		w.say(s, w.TaskOf(first), "z", i, "a late line")
 		<-time.After(10 * time.Millisecond)
 	}
-	if err := webhook.Delete(t.Context(), w.DB.DB, hook); err != nil {
+	if err := webhook.Delete(t.Context(), w.DB, hook); err != nil {
 		t.Fatal(err)
 	}
 	w.say(s, w.TaskOf(w.Trial(id, 2, 1)), "x", 0, "CUDA out of memory") // whose trigger this master still knows
@@ -62,7 +62,7 @@ func TestLogTriggers(t *testing.T) {
 func TestSearchingIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.hook("a", 1, event.Workspace, `TASK_LOG {"regex": "(x*y?){50}[abc]*[zq]$"}`)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	first, second := w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)), w.TaskOf(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1))
 	owner := func(task string) *logs.Searcher {
 		t.Helper()

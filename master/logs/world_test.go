@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
+
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
@@ -25,12 +25,12 @@ type world struct{ *rowtest.World }
 func newWorld(t *testing.T) *world { t.Helper(); return &world{rowtest.New(t)} }
 
 // open opens the same database again, as another master does.
-func (w *world) open(conns int32) *database.DB { return w.Open(conns, store.Options{}).DB }
+func (w *world) open(conns int32) *database.DB { return w.Open(conns) }
 
 func (w *world) task(n tasks.New) {
 	w.T.Helper()
 	n.OwnerID, n.WorkspaceID, n.Name, n.Config, n.Pool, n.Priority = 2, 1, "t", []byte(`{}`), "default", 42
-	if _, err := tasks.Create(context.Background(), w.DB.DB, n); err != nil {
+	if _, err := tasks.Create(context.Background(), w.DB, n); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -38,7 +38,7 @@ func (w *world) task(n tasks.New) {
 // continues continues a trial after its end.
 func (w *world) continues(trial int) error {
 	c := rows.Changes{Reopened: []rows.ReopenedTrial{{ID: trial, TaskID: w.TaskOf(trial), HParams: []byte(`{}`)}}}
-	return w.DB.Tx(w.T.Context(), func(tx *store.DB) error { return rows.ApplyChanges(w.T.Context(), tx.DB, &c) })
+	return w.DB.Tx(w.T.Context(), func(tx *database.DB) error { return rows.ApplyChanges(w.T.Context(), tx, &c) })
 }
 
 // hook inserts a webhook with triggers, each as TYPE {condition}.
@@ -58,7 +58,7 @@ func (w *world) hook(name string, workspace int, mode string, triggers ...string
 		}
 		h.Triggers = append(h.Triggers, t)
 	}
-	id, err := webhook.Insert(w.T.Context(), w.DB.DB, h)
+	id, err := webhook.Insert(w.T.Context(), w.DB, h)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func (w *world) spread() {
 	w.T.Helper()
 	for {
 		n := 0
-		err := w.DB.Tx(w.T.Context(), func(tx *store.DB) (err error) {
-			n, _, err = webhook.SpreadEvents(w.T.Context(), tx.DB, webhook.Round{Most: 50})
+		err := w.DB.Tx(w.T.Context(), func(tx *database.DB) (err error) {
+			n, _, err = webhook.SpreadEvents(w.T.Context(), tx, webhook.Round{Most: 50})
 			return err
 		})
 		if err != nil {
@@ -87,7 +87,7 @@ func (w *world) spread() {
 func (w *world) events(hook int) []event.Event {
 	w.T.Helper()
 	w.spread()
-	list, err := webhook.Deliveries(w.T.Context(), w.DB.DB, hook, 0, 1000)
+	list, err := webhook.Deliveries(w.T.Context(), w.DB, hook, 0, 1000)
 	if err != nil {
 		w.T.Fatal(err)
 	}

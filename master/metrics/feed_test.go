@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // The feed reads long reports a page at a time, and drops a reader with megabytes that it has not read. What the
@@ -17,7 +17,7 @@ func TestFeedOfLongReports(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
-	feed := metrics.NewFeed(ctx, w.DB.DB, w.Bus)
+	feed := metrics.NewFeed(ctx, w.DB, w.Bus)
 	ch, from, cancel, err := feed.Watch(t.Context(), trial)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestFeedOfLongReports(t *testing.T) {
 	}
 	defer done()
 	steps, pages := "", 0
-	if err := metrics.EachBetween(t.Context(), w.DB.DB, []int{trial}, from, now, func(page []metrics.Row) error {
+	if err := metrics.EachBetween(t.Context(), w.DB, []int{trial}, from, now, func(page []metrics.Row) error {
 		pages++
 		for _, m := range page {
 			steps += fmt.Sprint(" ", *m.Steps)

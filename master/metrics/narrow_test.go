@@ -7,15 +7,15 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
+
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 // narrow returns the database of a role that may read and change everything but the configurations of experiments: every statement that
 // names one of them fails. Where a transaction is everybody's, PostgreSQL must not decompress a megabyte for each of its trials.
-func (w *world) narrow() *store.DB {
+func (w *world) narrow() *database.DB {
 	w.T.Helper()
 	role := w.Text(`SELECT 'narrow_' || current_database()`)
 	for _, sql := range []string{
@@ -36,12 +36,11 @@ func (w *world) narrow() *store.DB {
 	values := at.Query()
 	values.Set("role", role)
 	at.RawQuery = values.Encode()
-	pool, err := database.Open(w.T.Context(), at.String(), database.Options{MaxConns: 4})
+	db, err := database.Open(w.T.Context(), at.String(), database.Options{MaxConns: 4})
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	w.T.Cleanup(pool.Close)
-	db := store.New(pool, store.Options{})
+	w.T.Cleanup(db.Close)
 	if _, err := db.Exec(context.Background(), `SELECT config FROM experiments`); err == nil {
 		w.T.Fatal("the role may read configurations")
 	}
@@ -76,16 +75,16 @@ func TestEventsReadNoConfiguration(t *testing.T) {
 	w.Exec(`UPDATE experiments SET state = 'ACTIVE'`)
 	db := w.narrow()
 	for _, id := range []int{one, other} {
-		if err := webhook.FireStateChange(t.Context(), db.DB, id, "ACTIVE"); err != nil {
+		if err := webhook.FireStateChange(t.Context(), db, id, "ACTIVE"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.trials(one, 1, 1)
 	waitFor(t, func() bool {
-		if _, err := metrics.Summarize(t.Context(), db.DB); err != nil {
+		if _, err := metrics.Summarize(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		done, err := metrics.CaughtUp(t.Context(), db.DB)
+		done, err := metrics.CaughtUp(t.Context(), db)
 		return done && err == nil
 	})
 	if got := w.Text(`SELECT string_agg(event #>> '{experiment,unnamed}', ' ' ORDER BY id) FROM webhook_outbox`); got != "true false true" {

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/rest/resttest"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,12 +32,12 @@ func newRig(t *testing.T) *rig {
 // deps reads the rows of other rooms as api does.
 func (r *rig) deps() metrics.Deps {
 	trial := func(ctx context.Context, id int) (metrics.Trial, error) {
-		t, err := r.DB.Trial(ctx, id)
+		t, err := experiments.GetTrial(ctx, r.DB, id)
 		return metrics.Trial{ID: t.ID, Task: t.TaskID, Ended: t.EndedAt != nil, Is: auth.Object{Kind: v1.KindTrial, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID}}, err
 	}
-	return metrics.Deps{DB: r.DB.DB, Log: slog.New(slog.DiscardHandler), Writer: r.writer(), Trial: trial,
+	return metrics.Deps{DB: r.DB, Log: slog.New(slog.DiscardHandler), Writer: r.writer(), Trial: trial,
 		Experiment: func(ctx context.Context, id int) (metrics.Experiment, error) {
-			e, err := r.DB.ExperimentHead(ctx, id)
+			e, err := experiments.GetHead(ctx, r.DB, id)
 			return metrics.Experiment{ID: e.ID, Is: auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}}, err
 		},
 		Reporting: rest.On("id", trial, func(t metrics.Trial) auth.Object { return t.Is }),
@@ -44,14 +45,19 @@ func (r *rig) deps() metrics.Deps {
 			return make([]v1.Trial, len(ids)), nil
 		},
 		HParams: func(ctx context.Context, trials []int) (map[int][]byte, error) {
-			list, err := r.DB.TrialsByID(ctx, trials)
+			list, err := experiments.TrialsByID(ctx, r.DB, trials)
 			of := map[int][]byte{}
 			for _, t := range list {
 				of[t.ID] = t.HParams
 			}
 			return of, err
 		},
-		Searches: r.DB.SearchesOf, SearcherMetric: r.DB.SearcherMetric,
+		Searches: func(ctx context.Context, ids []int) ([]metrics.Search, error) {
+			return experiments.SearchesOf(ctx, r.DB, ids)
+		},
+		SearcherMetric: func(ctx context.Context, trial int) (string, error) {
+			return experiments.SearcherMetric(ctx, r.DB, trial)
+		},
 		Accept:  func(context.Context, *rest.Call, metrics.Trial, int) error { return nil },
 		Warn:    func(context.Context, *rest.Call, string) error { return nil },
 		Streams: rest.NewPlaces("streams", 16, 16),
@@ -63,7 +69,7 @@ func (r *rig) who(ctx context.Context, token rest.Credential) (auth.Who, error) 
 	if n, _ := fmt.Sscanf(token.Token, "attempt-of-%d", &trial); n == 1 {
 		return auth.Who{UserID: r.Int(`SELECT id FROM users WHERE username = 'determined'`), Username: "determined", AllocationID: "an attempt", TrialID: trial, RunID: 1}, nil
 	}
-	return resttest.ByName(r.DB.DB)(ctx, token)
+	return resttest.ByName(r.DB)(ctx, token)
 }
 
 // An attempt of a trial reports.

@@ -6,7 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestReplacedReports: a run that begins again from an earlier step replaces the reports of earlier
@@ -31,7 +31,7 @@ func TestReplacedReports(t *testing.T) {
 		report(trial, 1, "validation", 1, 3)
 		w.Attempt(trial, 2, 1)
 		w.Exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, w.TaskOf(trial), trial)
-		if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
+		if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestReplacingHoldsNobodyUp(t *testing.T) {
 
 	held, release, replaced := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := w.DB.DB.Tx(t.Context(), func(tx *database.DB) error {
+		if err := w.DB.Tx(t.Context(), func(tx *database.DB) error {
 			err := metrics.LockArchive(t.Context(), tx, eve)
 			close(held)
 			<-release

@@ -12,18 +12,18 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // summarizeReading adds all rows to the summaries. Each transaction may read so many bytes. It returns the number of transactions.
 func (w *world) summarizeReading(most int64) (steps int) {
 	w.T.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); steps++ {
-		if _, err := metrics.Summarize(database.LimitReads(context.Background(), most), w.DB.DB); err != nil {
+		if _, err := metrics.Summarize(database.LimitReads(context.Background(), most), w.DB); err != nil {
 			w.T.Fatal(err)
 		}
-		if done, err := metrics.CaughtUp(context.Background(), w.DB.DB); err != nil || done {
+		if done, err := metrics.CaughtUp(context.Background(), w.DB); err != nil || done {
 			if err != nil {
 				w.T.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestReportsWithoutBounds(t *testing.T) {
 	if steps > 40 {
 		t.Errorf("%d transactions", steps)
 	}
-	sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{bad, good})
+	sums, err := metrics.Summaries(t.Context(), w.DB, []int{bad, good})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +73,11 @@ func TestReportsWithoutBounds(t *testing.T) {
 		t.Errorf("the summary has %d bytes", n)
 	}
 	// And when it is rebuilt.
-	if err := metrics.MarkStale(t.Context(), w.DB.DB, bad); err != nil {
+	if err := metrics.MarkStale(t.Context(), w.DB, bad); err != nil {
 		t.Fatal(err)
 	}
 	w.summarizeReading(most)
-	if again, err := metrics.Summaries(t.Context(), w.DB.DB, []int{bad}); err != nil || len(again[bad].Metrics["avg_metrics"]) < 1000 || again[bad].Incomplete != summary.Full || again[bad].TotalBatches != 52 {
+	if again, err := metrics.Summaries(t.Context(), w.DB, []int{bad}); err != nil || len(again[bad].Metrics["avg_metrics"]) < 1000 || again[bad].Incomplete != summary.Full || again[bad].TotalBatches != 52 {
 		t.Errorf("rebuilt: %d names, %d batches, %v", len(again[bad].Metrics["avg_metrics"]), again[bad].TotalBatches, err)
 	}
 	// A summary beyond the bound.
@@ -87,7 +87,7 @@ func TestReportsWithoutBounds(t *testing.T) {
 	insert(bad, 60, `'{"known": 1}'::jsonb`)
 	insert(good, 60, `'{"loss": 1}'::jsonb`)
 	w.summarizeReading(most)
-	if sums, err = metrics.Summaries(t.Context(), w.DB.DB, []int{bad, good}); err != nil || sums[good].Metrics["avg_metrics"]["loss"].Count != 6 || sums[bad].TotalBatches != 62 {
+	if sums, err = metrics.Summaries(t.Context(), w.DB, []int{bad, good}); err != nil || sums[good].Metrics["avg_metrics"]["loss"].Count != 6 || sums[bad].TotalBatches != 62 {
 		t.Errorf("after a summary without a bound: %d batches, %v", sums[bad].TotalBatches, err)
 	}
 }
@@ -119,12 +119,12 @@ func TestASummaryThatCannotBeStored(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		metrics.NewSummarizer(w.DB.DB, w.Bus, slog.New(slog.NewTextHandler(log, nil))).Run(ctx)
+		metrics.NewSummarizer(w.DB, w.Bus, slog.New(slog.NewTextHandler(log, nil))).Run(ctx)
 	}()
 	caughtUp := func() {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; _ = sleep.For(t.Context(), 5*time.Millisecond) {
-			if done, err := metrics.CaughtUp(t.Context(), w.DB.DB); err != nil || time.Now().After(deadline) {
+			if done, err := metrics.CaughtUp(t.Context(), w.DB); err != nil || time.Now().After(deadline) {
 				t.Fatalf("the summaries do not catch up: %v", err)
 			} else if done {
 				return
@@ -133,7 +133,7 @@ func TestASummaryThatCannotBeStored(t *testing.T) {
 	}
 	caughtUp()
 	report(2)
-	if err := metrics.MarkStale(t.Context(), w.DB.DB, trials[1]); err != nil {
+	if err := metrics.MarkStale(t.Context(), w.DB, trials[1]); err != nil {
 		t.Fatal(err)
 	}
 	caughtUp()
@@ -164,11 +164,11 @@ func TestRebuildInSteps(t *testing.T) {
 	stale := func() int { return w.Int(`SELECT count(*) FROM trial_summaries WHERE stale`) }
 	for _, interrupt := range []string{"nothing", "a merge", "an archived row"} {
 		for _, trial := range []int{large, small} {
-			if err := metrics.MarkStale(t.Context(), w.DB.DB, trial); err != nil {
+			if err := metrics.MarkStale(t.Context(), w.DB, trial); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if more, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil || !more || stale() != 1 || count(small) != 10 {
+		if more, err := metrics.Summarize(t.Context(), w.DB); err != nil || !more || stale() != 1 || count(small) != 10 {
 			t.Fatalf("%s: the first step: more %t, %d stale, %v", interrupt, more, stale(), err)
 		}
 		if n := count(large); n < 1000 || n > metrics.RebuildRows {
@@ -184,7 +184,7 @@ func TestRebuildInSteps(t *testing.T) {
 		case "an archived row":
 			want--
 			w.Exec(`UPDATE metrics SET archived = true WHERE trial_id = $1 AND position = 2`, large)
-			if err := metrics.MarkStale(t.Context(), w.DB.DB, large); err != nil {
+			if err := metrics.MarkStale(t.Context(), w.DB, large); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestSampledMetrics: of many reports a sample is read that covers the whole time, also where a node's clock is
@@ -22,7 +22,7 @@ func TestSampledMetrics(t *testing.T) {
 	}
 	read := func() (list []metrics.Row, newest metrics.GroupPosition) {
 		t.Helper()
-		newest, err := metrics.EachSampled(t.Context(), w.DB.DB, trial, "cpu", func(page []metrics.Row) error {
+		newest, err := metrics.EachSampled(t.Context(), w.DB, trial, "cpu", func(page []metrics.Row) error {
 			if len(page) > metrics.MaxPage {
 				t.Errorf("a page has %d reports", len(page))
 			}
@@ -67,7 +67,7 @@ func TestSampledMetrics(t *testing.T) {
 	}
 	insert(time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC), 2, time.Second)
 	after := 0
-	if _, err := metrics.EachAfter(t.Context(), w.DB.DB, trial, "cpu", newest, func(page []metrics.Row) error { after += len(page); return nil }); err != nil || after != 2 {
+	if _, err := metrics.EachAfter(t.Context(), w.DB, trial, "cpu", newest, func(page []metrics.Row) error { after += len(page); return nil }); err != nil || after != 2 {
 		t.Errorf("after the sample: %d reports, %v", after, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestSampledMetricsInSmallPages(t *testing.T) {
 	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
 		SELECT $1, 1, 'gpu', 1e15 + 1e6 * n, now(), CASE WHEN n <= $3 THEN jsonb_build_object('text', repeat('x', $4)) ELSE '{}' END FROM generate_series(1, $2::int) n`, trial, reports, long, bytes)
 	got, pages, last := 0, 0, int64(0)
-	newest, err := metrics.EachSampled(t.Context(), w.DB.DB, trial, "gpu", func(page []metrics.Row) error {
+	newest, err := metrics.EachSampled(t.Context(), w.DB, trial, "gpu", func(page []metrics.Row) error {
 		size := 0
 		for _, m := range page {
 			if size += len(m.Metrics); m.Position <= last {

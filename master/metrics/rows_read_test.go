@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // Pages of reports end after a megabyte, and together have every report once.
@@ -15,7 +15,7 @@ func TestPagesOfLongReports(t *testing.T) {
 		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', CASE WHEN n BETWEEN 500 AND 520 THEN 400000 ELSE 10 END)), now()
 		FROM generate_series(1, 2500) AS n`, trial)
 	next, pages := 1, 0
-	err := metrics.Each(t.Context(), w.DB.DB, []int{trial}, "training", func(page []metrics.Row) error {
+	err := metrics.Each(t.Context(), w.DB, []int{trial}, "training", func(page []metrics.Row) error {
 		pages++
 		bytes := 0
 		for _, m := range page {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // count is the number of reports in the summary of a trial.
@@ -23,7 +23,7 @@ func TestRebuildsHoldNobodyUp(t *testing.T) {
 	w.trials(exp, 1, 3)
 	eve, bob := w.Int(`SELECT id FROM trials`), w.Trial(exp, 0, 1)
 	w.summarize()
-	if err := metrics.MarkStale(t.Context(), w.DB.DB, eve); err != nil {
+	if err := metrics.MarkStale(t.Context(), w.DB, eve); err != nil {
 		t.Fatal(err)
 	}
 	older, err := pgx.Connect(t.Context(), w.DSN)
@@ -40,7 +40,7 @@ func TestRebuildsHoldNobodyUp(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		metrics.NewSummarizer(w.DB.DB, w.Bus, slog.New(slog.DiscardHandler)).Run(ctx)
+		metrics.NewSummarizer(w.DB, w.Bus, slog.New(slog.DiscardHandler)).Run(ctx)
 	}()
 	defer func() { stop(); <-ended }()
 	w.WaitBlocked(1)
@@ -63,11 +63,11 @@ func TestRebuildsOfChangingSummaries(t *testing.T) {
 	w.summarize()
 	stale := func() {
 		t.Helper()
-		if err := metrics.MarkStale(t.Context(), w.DB.DB, trial); err != nil {
+		if err := metrics.MarkStale(t.Context(), w.DB, trial); err != nil {
 			t.Fatal(err)
 		}
 		w.Exec(`UPDATE trial_summaries SET summary = '{}', rebuild_at = NULL`)
-		if _, err := metrics.RebuildDue(t.Context(), w.DB.DB); err != nil {
+		if _, err := metrics.RebuildDue(t.Context(), w.DB); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,12 +96,12 @@ func TestTurnsOfRebuilds(t *testing.T) {
 	trials := rowtest.Scalar[[]int](w.World, `SELECT array_agg(id ORDER BY id) FROM trials`)
 	w.summarize()
 	for _, trial := range trials {
-		if err := metrics.MarkStale(t.Context(), w.DB.DB, trial); err != nil {
+		if err := metrics.MarkStale(t.Context(), w.DB, trial); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.Exec(`UPDATE trial_summaries SET rebuild_at = now() + interval '1 hour' WHERE trial_id = $1`, trials[0])
-	if more, err := metrics.RebuildDue(t.Context(), w.DB.DB); err != nil || more {
+	if more, err := metrics.RebuildDue(t.Context(), w.DB); err != nil || more {
 		t.Fatalf("more %t, %v", more, err)
 	}
 	if got := w.Text(`SELECT string_agg(concat_ws(' ', trial_id = $1, rebuild_at > now() + interval '30 minutes'), ', ') FROM trial_summaries WHERE stale`, trials[0]); got != "t t" {

@@ -10,18 +10,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestFullTrial: the reports of a trial are rejected when they take as much as those of one trial may, by every master and whether or not
 // they are summarized; those of its nodes at half of it. Other trials go on.
 func TestFullTrial(t *testing.T) {
 	w := newWorld(t)
-	w.DB = w.Open(8, store.Options{Limits: store.Limits{Metrics: 100_000}})
 	experiment := w.Experiment(rowtest.LossSearcher)
 	trial, other := w.Trial(experiment, 0, 1), w.Trial(experiment, 1, 1)
-	m := w.writer()
+	m := w.limitedWriter(100_000)
 	send := func(m *metrics.Writer, trial int, group string, n int) error {
 		return m.Report(t.Context(), metrics.Report{TrialID: trial, RunID: 1, Group: group, Steps: step(n), Metrics: raw(fmt.Sprintf(`{"loss": 1, "text": %q}`, noise(4000+n)))})
 	}
@@ -56,7 +54,7 @@ func TestFullTrial(t *testing.T) {
 	if n := w.Int(`SELECT bytes FROM trial_summaries WHERE trial_id = $1`, trial); n < 100_000 || n > 140_000 {
 		t.Errorf("the summarizer counts %d bytes", n)
 	}
-	if err := send(w.writer(), trial, report.Validation, 1); !fault.Is(err, fault.TooLarge) {
+	if err := send(w.limitedWriter(100_000), trial, report.Validation, 1); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("another master: %v", err)
 	}
 	if err := send(m, other, report.Training, 1); err != nil || stored() != full {
@@ -67,10 +65,9 @@ func TestFullTrial(t *testing.T) {
 // TestFullTrialAmongOthers: in one commit, the reports of a full trial are rejected and the others are stored.
 func TestFullTrialAmongOthers(t *testing.T) {
 	w := newWorld(t)
-	w.DB = w.Open(8, store.Options{Limits: store.Limits{Metrics: 100_000}})
 	experiment := w.Experiment(rowtest.LossSearcher)
 	var batch []*database.Queued[*metrics.Report]
-	m := w.writer()
+	m := w.limitedWriter(100_000)
 	for i := range 6 {
 		r := metrics.Report{TrialID: w.Trial(experiment, i, 1), RunID: 1, Group: report.Training, Steps: step(1), Metrics: raw(`{"loss": 1}`)}
 		if err := r.Check(); err != nil {

@@ -12,11 +12,12 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/find/query"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/summary"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/runs"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // What a query of names may cost.
@@ -44,9 +45,9 @@ func TestNamesOfWideReports(t *testing.T) {
 		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, $2, s, s, `+avg+`, now() FROM generate_series($3::int, $3::int + $4::int - 1) s`,
 			trial, group, first, n)
 	}
-	list := func(db *store.DB) (names []string) {
+	list := func(db *database.DB) (names []string) {
 		t.Helper()
-		found, err := metrics.Names(context.Background(), db.DB, []int{exp})
+		found, err := metrics.Names(context.Background(), db, []int{exp})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestNamesOfWideReports(t *testing.T) {
 	insert(trial, report.Training, 0, 40, fmt.Sprintf(`(SELECT jsonb_object_agg('a metric ' || s || ' of a layer ' || n, n) FROM generate_series(1, %d) n)`, report.MaxNames))
 	insert(other, "avg", 1, 1, `'{"late": 1}'`)
 	var names []string
-	memory, temp := w.costs(func(db *store.DB) error {
+	memory, temp := w.costs(func(db *database.DB) error {
 		if got := allocates(func() { names = list(db) }); got > 16<<20 {
 			t.Errorf("the master allocates %.1f MB", float64(got)/(1<<20))
 		}
@@ -93,7 +94,7 @@ func TestSummariesOfLargeReports(t *testing.T) {
 	var sums map[int]summary.Trial
 	got := allocates(func() {
 		var err error
-		if sums, err = metrics.Summaries(t.Context(), w.DB.DB, []int{trial}); err != nil {
+		if sums, err = metrics.Summaries(t.Context(), w.DB, []int{trial}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -101,19 +102,19 @@ func TestSummariesOfLargeReports(t *testing.T) {
 		t.Errorf("%.1f MB allocated, %+v", float64(got)/(1<<20), x)
 	}
 	w.summarize()
-	if sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{trial}); err != nil || sums[trial].Metrics["avg_metrics"]["x"].Count != 4 {
+	if sums, err := metrics.Summaries(t.Context(), w.DB, []int{trial}); err != nil || sums[trial].Metrics["avg_metrics"]["x"].Count != 4 {
 		t.Errorf("%+v, %v", sums[trial], err)
 	}
 }
 
 // costs runs a query on a connection of its own, and returns by how much the memory of its backend grew at most, and how many
 // bytes of temporary files it wrote.
-func (w *world) costs(search func(db *store.DB) error) (memory, temp int) {
+func (w *world) costs(search func(db *database.DB) error) (memory, temp int) {
 	w.T.Helper()
-	db := w.Open(1, store.Options{})
+	db := w.Open(1)
 	defer db.Close()
 	ask := func(sql string) int {
-		n, err := database.Scalar[int](w.T.Context(), db.DB, sql)
+		n, err := database.Scalar[int](w.T.Context(), db, sql)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func (w *world) costs(search func(db *store.DB) error) (memory, temp int) {
 		}
 		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
 	}
-	if _, _, err := db.SearchRuns(w.T.Context(), auth.Everywhere(), store.Search{IDs: []int{0}}, 0, 10); err != nil {
+	if _, _, err := runs.Search(w.T.Context(), db, auth.Everywhere(), query.Search{IDs: []int{0}}, 0, 10); err != nil {
 		w.T.Fatal(err)
 	}
 	pid := ask(`SELECT pg_backend_pid()`)

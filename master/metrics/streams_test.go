@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest/resttest"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -49,8 +51,8 @@ func TestMetricStreams(t *testing.T) {
 			t.Errorf("names, %s: %v", state, got)
 		}
 		waitFor(t, func() bool { // transactions of other tests on the same server delay the summaries
-			_, err := metrics.Summarize(t.Context(), r.DB.DB)
-			done, caught := metrics.CaughtUp(t.Context(), r.DB.DB)
+			_, err := metrics.Summarize(t.Context(), r.DB)
+			done, caught := metrics.CaughtUp(t.Context(), r.DB)
 			return err == nil && caught == nil && done
 		})
 	}
@@ -165,7 +167,9 @@ func TestNamesThatAStreamKnows(t *testing.T) {
 	if err := w.writer().Report(t.Context(), metrics.Report{TrialID: w.Trial(exp, 0, 1), RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"lr":0.5}`)}); err != nil {
 		t.Fatal(err)
 	}
-	d := metrics.Deps{DB: w.DB.DB, Searches: w.DB.SearchesOf}
+	d := metrics.Deps{DB: w.DB, Searches: func(ctx context.Context, ids []int) ([]metrics.Search, error) {
+		return experiments.SearchesOf(ctx, w.DB, ids)
+	}}
 	seen := map[v1.MetricIdentifier]bool{}
 	names := func() string {
 		t.Helper()

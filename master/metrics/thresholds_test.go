@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -89,7 +89,7 @@ func TestManyThresholds(t *testing.T) {
 	events := func() int { return w.Int(`SELECT count(*) FROM webhook_outbox`) }
 	for w.count(bob) == 0 { // older transactions on the server may hold the reports back
 		before := events()
-		if _, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil {
+		if _, err := metrics.Summarize(t.Context(), w.DB); err != nil {
 			t.Fatal(err)
 		}
 		if n := events() - before; n > metrics.MaxHits+20 {
@@ -150,7 +150,7 @@ func TestThresholdsOfOneTrialFail(t *testing.T) {
 	w.Exec(`CREATE TRIGGER reject BEFORE INSERT ON webhook_fired FOR EACH ROW WHEN (NEW.task_id = '` + w.TaskOf(bad) + `') EXECUTE FUNCTION reject()`)
 	log := &bytes.Buffer{}
 	waitFor(t, func() bool {
-		metrics.CompareThresholds(t.Context(), w.DB.DB, slog.New(slog.NewTextHandler(log, nil)))
+		metrics.CompareThresholds(t.Context(), w.DB, slog.New(slog.NewTextHandler(log, nil)))
 		return w.Int(`SELECT count(*) FROM webhook_outbox`) > 0
 	})
 	if n := w.Int(`SELECT count(*) FROM webhook_outbox`); n != 19*20 {
@@ -190,7 +190,7 @@ func (w *world) hook(name string, workspace int, mode string, triggers ...string
 		}
 		h.Triggers = append(h.Triggers, t)
 	}
-	id, err := webhook.Insert(w.T.Context(), w.DB.DB, h)
+	id, err := webhook.Insert(w.T.Context(), w.DB, h)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -202,8 +202,8 @@ func (w *world) spread() {
 	w.T.Helper()
 	for {
 		n := 0
-		err := w.DB.Tx(w.T.Context(), func(tx *store.DB) (err error) {
-			n, _, err = webhook.SpreadEvents(w.T.Context(), tx.DB, webhook.Round{Most: 50})
+		err := w.DB.Tx(w.T.Context(), func(tx *database.DB) (err error) {
+			n, _, err = webhook.SpreadEvents(w.T.Context(), tx, webhook.Round{Most: 50})
 			return err
 		})
 		if err != nil {
@@ -219,7 +219,7 @@ func (w *world) spread() {
 func (w *world) events(hook int) []event.Event {
 	w.T.Helper()
 	w.spread()
-	list, err := webhook.Deliveries(w.T.Context(), w.DB.DB, hook, 0, 1000)
+	list, err := webhook.Deliveries(w.T.Context(), w.DB, hook, 0, 1000)
 	if err != nil {
 		w.T.Fatal(err)
 	}

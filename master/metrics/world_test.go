@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 // world is a database, with the rows of other rooms that a test of metrics needs.
@@ -24,8 +25,13 @@ func step(n int) *int { return &n }
 // writer returns a writer of reports, as that of another master.
 func (w *world) writer() *metrics.Writer { return writerOf(w.DB, w.Bus) }
 
-func writerOf(db *store.DB, bus *database.Bus) *metrics.Writer {
-	return metrics.NewWriter(db.DB, bus, db.Limits().Metrics, metrics.Searches{Add: store.AppendValidations, Topic: store.TopicEvents})
+// limitedWriter is a writer of reports by a limit of bytes for each trial.
+func (w *world) limitedWriter(limit int64) *metrics.Writer {
+	return metrics.NewWriter(w.DB, w.Bus, limit, metrics.Searches{Add: experiments.AppendValidations, Topic: lifecycle.TopicEvents})
+}
+
+func writerOf(db *database.DB, bus *database.Bus) *metrics.Writer {
+	return metrics.NewWriter(db, bus, 0, metrics.Searches{Add: experiments.AppendValidations, Topic: lifecycle.TopicEvents})
 }
 
 // summarize adds all rows to the summaries. It repeats, because transactions of other tests on
@@ -33,11 +39,11 @@ func writerOf(db *store.DB, bus *database.Bus) *metrics.Writer {
 func (w *world) summarize() {
 	w.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		more, err := metrics.Summarize(context.Background(), w.DB.DB)
+		more, err := metrics.Summarize(context.Background(), w.DB)
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		done, err := metrics.CaughtUp(context.Background(), w.DB.DB)
+		done, err := metrics.CaughtUp(context.Background(), w.DB)
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -14,13 +14,14 @@ import (
 
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/summary"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
 )
 
 func TestReportKeys(t *testing.T) {
@@ -140,7 +141,7 @@ func TestConcurrentReports(t *testing.T) {
 	w := newWorld(t)
 	const trials, steps = 8, 40
 	exps := []int{w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)}
-	masters := []*metrics.Writer{w.writer(), writerOf(w.Open(4, store.Options{}), w.Bus)}
+	masters := []*metrics.Writer{w.writer(), writerOf(w.Open(4), w.Bus)}
 	var wg sync.WaitGroup
 	errs := make(chan error, trials*steps*4)
 	for i := range trials {
@@ -183,7 +184,7 @@ func TestValidationEvents(t *testing.T) {
 	exp := w.Experiment(`{"name": "single", "metric": "loss", "time_metric": "epochs", "smaller_is_better": true}`)
 	trial := w.Trial(exp, 3, 1)
 	m := w.writer()
-	wake, cancel := w.Bus.Subscribe(store.TopicEvents)
+	wake, cancel := w.Bus.Subscribe(lifecycle.TopicEvents)
 	defer cancel()
 	report := func(group string, s int, values string) {
 		t.Helper()
@@ -218,11 +219,11 @@ func TestValidationEvents(t *testing.T) {
 	if got != want {
 		t.Errorf("events:\n%s\nwant:\n%s", got, want)
 	}
-	best, err := w.DB.BestValidation(t.Context(), exp)
+	best, err := experiments.BestValidation(t.Context(), w.DB, exp)
 	if err != nil || best != 0.25 {
 		t.Errorf("best: %v %v", best, err)
 	}
-	if _, err := w.DB.BestValidation(t.Context(), w.Experiment(rowtest.LossSearcher)); !fault.Is(err, fault.NotFound) {
+	if _, err := experiments.BestValidation(t.Context(), w.DB, w.Experiment(rowtest.LossSearcher)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no validation: %v", err)
 	}
 }
@@ -247,11 +248,10 @@ func TestFactsAtTheirBound(t *testing.T) {
 // TestReportWithoutDatabase tests that a report fails as Unavailable, without hanging, if the
 // database does not answer.
 func TestReportWithoutDatabase(t *testing.T) {
-	pool, err := database.Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", database.Options{})
+	db, err := database.Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", database.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, store.Options{})
 	defer db.Close()
 	m := writerOf(db, database.NewBus("", nil))
 	err = m.Report(t.Context(), metrics.Report{TrialID: 1, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{}`)})
@@ -274,7 +274,7 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 	for range 2 { // two masters summarize
 		work.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := metrics.Summarize(ctx, w.DB.DB); err != nil && ctx.Err() == nil {
+				if _, err := metrics.Summarize(ctx, w.DB); err != nil && ctx.Err() == nil {
 					t.Error(err)
 					return
 				}
@@ -290,8 +290,8 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 		writers.Go(func() {
 			rng := rand.New(rand.NewPCG(1, uint64(i)))
 			for s := range reports {
-				err := w.DB.Tx(context.Background(), func(tx *store.DB) error {
-					_, err := metrics.InsertReports(context.Background(), tx.DB, []*database.Queued[*metrics.Report]{{Item: &metrics.Report{TrialID: trial, RunID: 1,
+				err := w.DB.Tx(context.Background(), func(tx *database.DB) error {
+					_, err := metrics.InsertReports(context.Background(), tx, []*database.Queued[*metrics.Report]{{Item: &metrics.Report{TrialID: trial, RunID: 1,
 						Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}}})
 					if rng.IntN(3) == 0 {
 						select {
@@ -315,7 +315,7 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 	stop()
 	work.Wait()
 	w.summarize()
-	sums, err := metrics.Summaries(t.Context(), w.DB.DB, ids)
+	sums, err := metrics.Summaries(t.Context(), w.DB, ids)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,13 +365,13 @@ func TestSummaries(t *testing.T) {
 	// A new run restarts from step 2: later reports of the old run no longer count.
 	w.Attempt(trial, 2, 1)
 	w.Exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 2, 'COMPLETED')`, w.TaskOf(trial), trial)
-	if _, err := (attempts.Gate{DB: w.DB.DB}).Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
+	if _, err := (attempts.Gate{DB: w.DB}).Claim(t.Context(), rowtest.Claim(w.TaskOf(trial)+".2", 0, "n")); err != nil {
 		t.Fatal(err)
 	}
 	check("a rollback", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.5, "sum": 0.5, "last": 0.5, "mean": 0.5, "type": "number", "count": 1}}} | 2 | 1/2 1/2 0.5`)
 	report(2, "validation", 3, `{"loss": 0.25}`)
 	check("the next run", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.25, "sum": 0.75, "last": 0.25, "mean": 0.375, "type": "number", "count": 2}}} | 3 | 2/3 2/3 0.25`)
-	at, err := metrics.ValidationsAt(t.Context(), w.DB.DB, map[int]summary.Validation{trial: {Run: 2, Steps: 3}}, 1000)
+	at, err := metrics.ValidationsAt(t.Context(), w.DB, map[int]summary.Validation{trial: {Run: 2, Steps: 3}}, 1000)
 	if err != nil || string(at[trial].Metrics) != `{"loss": 0.25}` {
 		t.Errorf("the best validation: %s %v", at[trial].Metrics, err)
 	}
@@ -406,7 +406,7 @@ func TestSummariesAfterRestore(t *testing.T) {
 		}
 	}
 	report(9)
-	if _, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil {
+	if _, err := metrics.Summarize(t.Context(), w.DB); err != nil {
 		t.Fatal(err)
 	}
 	if ahead := w.Int(`SELECT count(*) FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot())`); ahead != 0 {
@@ -416,7 +416,7 @@ func TestSummariesAfterRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.summarize()
-	sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{trial})
+	sums, err := metrics.Summaries(t.Context(), w.DB, []int{trial})
 	if err != nil || sums[trial].Metrics["avg_metrics"]["loss"].Count != 4 {
 		t.Errorf("%+v %v", sums[trial].Metrics["avg_metrics"]["loss"], err)
 	}
@@ -437,7 +437,7 @@ func TestReadersSeeWhatWasReported(t *testing.T) {
 	}
 	check := func(when string, batches int, count int64) {
 		t.Helper()
-		sums, err := metrics.Summaries(t.Context(), w.DB.DB, []int{trial})
+		sums, err := metrics.Summaries(t.Context(), w.DB, []int{trial})
 		if err != nil || len(sums) != 1 {
 			t.Fatalf("%s: %+v %v", when, sums, err)
 		}
@@ -465,10 +465,10 @@ func TestReadersSeeWhatWasReported(t *testing.T) {
 	report(trial, "training", 3, `{"loss": 1}`)
 	report(other, "training", 9, `{"loss": 1}`)
 	report(trial, "validation", 4, `{"loss": 0.75}`)
-	if _, err := metrics.Summarize(t.Context(), w.DB.DB); err != nil {
+	if _, err := metrics.Summarize(t.Context(), w.DB); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := metrics.CaughtUp(t.Context(), w.DB.DB); err != nil || done {
+	if done, err := metrics.CaughtUp(t.Context(), w.DB); err != nil || done {
 		t.Fatalf("the older transaction holds nothing back: %v", err)
 	}
 	check("behind an older transaction", 4, 2)
@@ -487,13 +487,13 @@ func TestReadMetrics(t *testing.T) {
 		SELECT $1, 1, 'training', s, s, now(), jsonb_build_object('loss', s, 'acc', CASE WHEN s = 1234 THEN 1e6 ELSE s % 7 END) FROM generate_series(0, $2 - 1) s`, trial, steps)
 	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg) SELECT $1, 1, 'gpu', 1e15 + s, now() + s * interval '1 s', '{"util": 1}' FROM generate_series(1, 1001) s`, trial)
 	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, archived) VALUES ($1, 1, 'training', 99999, 99999, now(), '{"loss": 1}', true)`, trial)
-	groups, err := metrics.Groups(t.Context(), w.DB.DB, trial)
+	groups, err := metrics.Groups(t.Context(), w.DB, trial)
 	if err != nil || strings.Join(groups, " ") != "gpu training" {
 		t.Errorf("groups: %v %v", groups, err)
 	}
 	seen := map[string]int{}
 	last := -1
-	err = metrics.Each(t.Context(), w.DB.DB, []int{trial, 999}, "", func(page []metrics.Row) error {
+	err = metrics.Each(t.Context(), w.DB, []int{trial, 999}, "", func(page []metrics.Row) error {
 		for _, m := range page {
 			seen[m.Group]++
 			if m.Group == "training" {
@@ -509,15 +509,15 @@ func TestReadMetrics(t *testing.T) {
 		t.Errorf("read back: %v %v", seen, err)
 	}
 	stop := errors.New("enough")
-	if err := metrics.Each(t.Context(), w.DB.DB, []int{trial}, "gpu", func([]metrics.Row) error { return stop }); !errors.Is(err, stop) {
+	if err := metrics.Each(t.Context(), w.DB, []int{trial}, "gpu", func([]metrics.Row) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("stopping: %v", err)
 	}
 
-	all, err := metrics.Curve(t.Context(), w.DB.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: new(19)})
+	all, err := metrics.Curve(t.Context(), w.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: new(19)})
 	if err != nil || len(all) != 10 || all[0].Steps != 10 || all[9].Values[0] != 19 {
 		t.Errorf("a range: %v %v", all, err)
 	}
-	few, err := metrics.Curve(t.Context(), w.DB.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, MaxPoints: 100})
+	few, err := metrics.Curve(t.Context(), w.DB, metrics.CurveQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, MaxPoints: 100})
 	if err != nil || len(few) > 100 || len(few) < 40 {
 		t.Fatalf("thinned: %d points, %v", len(few), err)
 	}
@@ -545,7 +545,7 @@ func TestMetricFeed(t *testing.T) {
 		}
 	}
 	report(trial, 0)
-	feed := metrics.NewFeed(ctx, w.DB.DB, w.Bus)
+	feed := metrics.NewFeed(ctx, w.DB, w.Bus)
 	ch, at, cancel, err := feed.Watch(t.Context(), trial)
 	if err != nil {
 		t.Fatal(err)
@@ -582,7 +582,7 @@ func TestMetricFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missed []metrics.Row
-	if err := metrics.EachBetween(t.Context(), w.DB.DB, []int{trial}, at, now, func(page []metrics.Row) error {
+	if err := metrics.EachBetween(t.Context(), w.DB, []int{trial}, at, now, func(page []metrics.Row) error {
 		missed = append(missed, page...)
 		return nil
 	}); err != nil {

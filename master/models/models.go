@@ -11,9 +11,9 @@
 //	change.go         list, create and change models
 //	versions.go       list, register and change versions
 //
-// This room is below the rows of workspaces, experiments and checkpoints (package store), which it does not import: Deps has what the endpoints
+// This room is below those of experiments and checkpoints, which it does not import: Deps has what the endpoints
 // ask of them. The statement that registers a version locks rows of experiments and checkpoints by their columns. The changes that clients of
-// /stream follow are in package store, with those of projects.
+// /stream follow are in package live, with those of projects.
 package models
 
 import (

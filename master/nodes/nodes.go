@@ -21,7 +21,7 @@
 //	scrape_targets.go    nodes for Prometheus' discovery
 //	demand.go            what pools hold and lack, for autoscalers
 //
-// This room is below those of tasks and attempts (package store), which it does not import: its statements name columns of their tables,
+// This room is below those of tasks and attempts, which it does not import: its statements name columns of their tables,
 // and Deps has what the endpoints ask of them. Three nodes have different types: cluster.Node is what Nomad says of a machine, Row is what
 // the database has of it, and sched.Node is what it offers to one pool.
 package nodes

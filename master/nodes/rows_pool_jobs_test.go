@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestPoolJobs tests that the last parsed job of a source is stored, and that unused ones are
 // deleted.
 func TestPoolJobs(t *testing.T) {
 	w := rowtest.New(t)
-	ctx, kept := t.Context(), nodes.PoolJobs{DB: w.DB.DB}
+	ctx, kept := t.Context(), nodes.PoolJobs{DB: w.DB}
 	if raw, err := kept.PoolJob(ctx, "a"); raw != nil || err != nil {
 		t.Errorf("before anything is kept: %s, %v", raw, err)
 	}

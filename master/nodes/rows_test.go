@@ -5,7 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestHoldingsKeepToTheirScope tests that the list has no holding of a workspace outside of its scope, and none for the zero scope.
@@ -24,7 +24,7 @@ func TestHoldingsKeepToTheirScope(t *testing.T) {
 		{auth.Scope{Workspaces: []int{theirs}}, []string{attempts[1], attempts[1]}},
 		{auth.Scope{}, nil},
 	} {
-		list, err := nodes.Holdings(t.Context(), w.DB.DB, c.in)
+		list, err := nodes.Holdings(t.Context(), w.DB, c.in)
 		if err != nil || len(list) != len(c.want) {
 			t.Fatalf("%+v: %+v, %v", c.in, list, err)
 		}

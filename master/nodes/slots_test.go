@@ -53,7 +53,7 @@ func TestSlotsAreDisabled(t *testing.T) {
 	boss.Post("/api/v1/agents/node-1/slots/7/disable", "{}").Says(404, "has no slot 7")
 	off := func() (keys map[string]bool) {
 		t.Helper()
-		list, err := nodes.List(t.Context(), r.DB.DB)
+		list, err := nodes.List(t.Context(), r.DB)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/rest/resttest"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // A rig serves the room alone. A token is the name of a user without roles.
@@ -22,12 +22,12 @@ type rig struct {
 func newRig(t *testing.T, change ...func(*nodes.Deps)) *rig {
 	t.Helper()
 	r := &rig{World: rowtest.New(t)}
-	d := nodes.Deps{Changed: func() {}, Inventory: nodes.Inventory{DB: r.DB.DB, Offer: offer,
+	d := nodes.Deps{Changed: func() {}, Inventory: nodes.Inventory{DB: r.DB, Offer: offer,
 		Pools: pool.Set{{Name: "default", NodePool: "default", Compute: true, Aux: true, Slots: pool.Slots{Kind: pool.CPUSlots}, Priority: 42}}}}
 	for _, c := range change {
 		c(&d)
 	}
-	r.Site = resttest.Serve(t, resttest.ByName(r.DB.DB), func(router *rest.Router) { nodes.Routes(router, d) })
+	r.Site = resttest.Serve(t, resttest.ByName(r.DB), func(router *rest.Router) { nodes.Routes(router, d) })
 	return r
 }
 
@@ -54,12 +54,12 @@ func (r *rig) node(id, name string, slots int) {
 	if err != nil {
 		r.World.T.Fatal(err)
 	}
-	all, err := nodes.List(r.World.T.Context(), r.DB.DB)
+	all, err := nodes.List(r.World.T.Context(), r.DB)
 	if err != nil {
 		r.World.T.Fatal(err)
 	}
 	all = append(all, nodes.Row{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true, Version: "2.0.4", Inventory: inventory})
-	if err := rows.RecordNodes(r.World.T.Context(), r.DB.DB, "", all); err != nil {
+	if err := rows.RecordNodes(r.World.T.Context(), r.DB, "", all); err != nil {
 		r.World.T.Fatal(err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 func admitAll(queue.Quota) error { return nil }
@@ -45,7 +45,7 @@ func TestQuotas(t *testing.T) {
 	project := w.Int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
 	set := func(q queue.Quota) queue.Quota {
 		t.Helper()
-		got, err := queue.SetQuota(ctx, w.DB.DB, q, admitAll)
+		got, err := queue.SetQuota(ctx, w.DB, q, admitAll)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,25 +70,25 @@ func TestQuotas(t *testing.T) {
 		{auth.Everywhere(), 0, queue.QuotaFilter{}, 4}, {auth.Everywhere(), 0, queue.QuotaFilter{Workspace: theirs}, 3}, {auth.Everywhere(), 0, queue.QuotaFilter{Project: project}, 1},
 		{auth.Everywhere(), 0, queue.QuotaFilter{User: 2}, 1}, {auth.Scope{Workspaces: []int{theirs}}, 1, queue.QuotaFilter{}, 3}, {auth.Scope{Workspaces: []int{1}}, 2, queue.QuotaFilter{}, 1}, {auth.Scope{}, 1, queue.QuotaFilter{}, 0},
 	} {
-		list, err := queue.Quotas(ctx, w.DB.DB, c.in, c.me, c.f, 0, 10)
-		if n, failed := queue.CountQuotas(ctx, w.DB.DB, c.in, c.me, c.f); err != nil || failed != nil || len(list) != c.want || n != c.want {
+		list, err := queue.Quotas(ctx, w.DB, c.in, c.me, c.f, 0, 10)
+		if n, failed := queue.CountQuotas(ctx, w.DB, c.in, c.me, c.f); err != nil || failed != nil || len(list) != c.want || n != c.want {
 			t.Errorf("%+v: %d of %d quotas, want %d; %v, %v", c, len(list), n, c.want, err, failed)
 		}
 	}
-	if list, err := queue.QuotasOver(ctx, w.DB.DB, theirs, project, 1, "gpu"); err != nil || len(list) != 3 {
+	if list, err := queue.QuotasOver(ctx, w.DB, theirs, project, 1, "gpu"); err != nil || len(list) != 3 {
 		t.Errorf("of a trial of user 1: %+v, %v", list, err)
 	}
-	if list, err := queue.QuotasOver(ctx, w.DB.DB, theirs, 0, 2, "other"); err != nil || len(list) != 2 {
+	if list, err := queue.QuotasOver(ctx, w.DB, theirs, 0, 2, "other"); err != nil || len(list) != 2 {
 		t.Errorf("of a task of user 2: %+v, %v", list, err)
 	}
-	if err := queue.DeleteQuota(ctx, w.DB.DB, mine.ID); err != nil {
+	if err := queue.DeleteQuota(ctx, w.DB, mine.ID); err != nil {
 		t.Error(err)
 	}
-	if err := queue.DeleteQuota(ctx, w.DB.DB, mine.ID); !fault.Is(err, fault.NotFound) {
+	if err := queue.DeleteQuota(ctx, w.DB, mine.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a deleted quota is deleted again: %v", err)
 	}
 	refused := fault.New(fault.Invalid, "over it")
-	if _, err := queue.SetQuota(ctx, w.DB.DB, queue.Quota{WorkspaceID: &theirs, UserID: &two, Measure: queue.MeasureSlots, Hard: &eight}, func(above queue.Quota) error {
+	if _, err := queue.SetQuota(ctx, w.DB, queue.Quota{WorkspaceID: &theirs, UserID: &two, Measure: queue.MeasureSlots, Hard: &eight}, func(above queue.Quota) error {
 		if above.ID == whole.ID {
 			return refused
 		}
@@ -98,11 +98,11 @@ func TestQuotas(t *testing.T) {
 	}
 	w.Exec(`INSERT INTO users (username) SELECT 'u' || n FROM generate_series(1, $1) n`, queue.MaxQuotasOfWorkspace)
 	w.Exec(`INSERT INTO quotas (workspace_id, user_id, measure, period, hard) SELECT $1, id, 'slots', '', 1 FROM users WHERE username LIKE 'u%' LIMIT $2`, theirs, queue.MaxQuotasOfWorkspace-2)
-	if _, err := queue.SetQuota(ctx, w.DB.DB, queue.Quota{WorkspaceID: &theirs, ProjectID: &project, Pool: "gpu", Measure: queue.MeasureSlots, Hard: &one}, admitAll); !fault.Is(err, fault.TooMany) {
+	if _, err := queue.SetQuota(ctx, w.DB, queue.Quota{WorkspaceID: &theirs, ProjectID: &project, Pool: "gpu", Measure: queue.MeasureSlots, Hard: &one}, admitAll); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one quota too many of a workspace: %v", err)
 	}
 	w.Exec(`DELETE FROM projects WHERE id = $1`, project)
-	if _, err := queue.QuotaByID(ctx, w.DB.DB, of.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := queue.QuotaByID(ctx, w.DB, of.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the quota of a deleted project: %v", err)
 	}
 }
@@ -119,10 +119,10 @@ func TestQuotasOfOneOwner(t *testing.T) {
 	w.Exec(`INSERT INTO users (username) SELECT 'u' || n FROM generate_series(1, 100) n`)
 	w.Exec(`INSERT INTO quotas (workspace_id, user_id, measure, period, hard)
 		SELECT w.id, u.id, 'slots', '', 1 FROM workspaces w, users u WHERE w.owner_id = $1 AND u.username LIKE 'u%' AND w.id <> $2 LIMIT $3`, mine, last, queue.MaxQuotasOfOwner)
-	if _, err := queue.SetQuota(ctx, w.DB.DB, queue.Quota{WorkspaceID: &last, UserID: &one, Measure: queue.MeasureSlots, Hard: &eight}, admitAll); !fault.Is(err, fault.TooMany) {
+	if _, err := queue.SetQuota(ctx, w.DB, queue.Quota{WorkspaceID: &last, UserID: &one, Measure: queue.MeasureSlots, Hard: &eight}, admitAll); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one quota too many of an owner: %v", err)
 	}
-	if _, err := queue.SetQuota(ctx, w.DB.DB, queue.Quota{WorkspaceID: &other, UserID: &one, Measure: queue.MeasureSlots, Hard: &eight}, admitAll); err != nil {
+	if _, err := queue.SetQuota(ctx, w.DB, queue.Quota{WorkspaceID: &other, UserID: &one, Measure: queue.MeasureSlots, Hard: &eight}, admitAll); err != nil {
 		t.Errorf("a quota of another owner: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestMeasureQuota(t *testing.T) {
 		for _, period := range []string{queue.PeriodDay, queue.PeriodWeek, queue.PeriodMonth, queue.PeriodTotal} {
 			for _, pool := range []string{"", "p1"} {
 				of.Measure, of.Period, of.Pool, of.Hard = queue.MeasureSlotHours, period, pool, &ten
-				q, err := queue.SetQuota(ctx, w.DB.DB, of, admitAll)
+				q, err := queue.SetQuota(ctx, w.DB, of, admitAll)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,15 +172,15 @@ func TestMeasureQuota(t *testing.T) {
 		w.Exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project_id, pool, slots, queued_at, started_at, ended_at)
 			VALUES ($1, 'TRIAL', $2, 'x', $3, 'w', nullif($4, 0), $5, $6, $7, $7, $8)`, fmt.Sprint(len(attempts)), a.owner, a.workspace, a.project, a.pool, a.slots, a.from, a.to)
 	}
-	due, err := queue.DueQuotas(ctx, w.DB.DB, time.Minute)
+	due, err := queue.DueQuotas(ctx, w.DB, time.Minute)
 	if err != nil || len(due) != len(quotas) {
 		t.Fatalf("%d of %d quotas are due; %v", len(due), len(quotas), err)
 	}
 	for _, id := range due {
-		if ok, err := queue.MeasureQuota(ctx, w.DB.DB, id); !ok || err != nil {
+		if ok, err := queue.MeasureQuota(ctx, w.DB, id); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		q, err := queue.QuotaByID(ctx, w.DB.DB, id)
+		q, err := queue.QuotaByID(ctx, w.DB, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestMeasureQuota(t *testing.T) {
 			t.Errorf("%s, %s, pool %q: %f slot-seconds since %v, and the second count has %f since %v", q.Name(), q.Period, q.Pool, got, q.UsedSince, want, begin)
 		}
 	}
-	if due, err := queue.DueQuotas(ctx, w.DB.DB, time.Minute); err != nil || len(due) != 0 {
+	if due, err := queue.DueQuotas(ctx, w.DB, time.Minute); err != nil || len(due) != 0 {
 		t.Errorf("after that %v are due; %v", due, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // twoWorkspaces has a job, a quota, and what another user used, in workspace 1 and in a second workspace.
@@ -34,7 +34,7 @@ func lenOf[T any](list []T, err error) (int, error) { return len(list), err }
 // TestTheQueueKeepsToItsScope tests that no list returns a row of a workspace outside of its scope, nor any row for the zero scope.
 func TestTheQueueKeepsToItsScope(t *testing.T) {
 	w, theirs := twoWorkspaces(t)
-	ctx, db := t.Context(), w.DB.DB
+	ctx, db := t.Context(), w.DB
 	for name, list := range map[string]func(in auth.Scope) (int, error){
 		"Jobs": func(in auth.Scope) (int, error) { return lenOf(queue.Jobs(ctx, db, in, "")) },
 		"Quotas": func(in auth.Scope) (int, error) {
@@ -71,7 +71,7 @@ func TestTheQueueKeepsToItsScope(t *testing.T) {
 func TestAQueueIsCountedWhole(t *testing.T) {
 	w, theirs := twoWorkspaces(t)
 	ahead := func(in auth.Scope) map[string]int {
-		list, err := queue.Jobs(t.Context(), w.DB.DB, in, "")
+		list, err := queue.Jobs(t.Context(), w.DB, in, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestLongNamesInTheQueue(t *testing.T) {
 	id := w.Experiment(rowtest.LossSearcher)
 	w.Attempt(w.Trial(id, 1, 1), 1, 1)
 	w.Exec(`UPDATE experiments SET name = repeat('ü', 5000) WHERE id = $1`, id)
-	jobs, err := queue.Jobs(t.Context(), w.DB.DB, auth.Everywhere(), "")
+	jobs, err := queue.Jobs(t.Context(), w.DB, auth.Everywhere(), "")
 	if err != nil || len(jobs) != 1 || jobs[0].Name != strings.Repeat("ü", 1000) {
 		t.Errorf("the queue has %d jobs, %v", len(jobs), err)
 	}

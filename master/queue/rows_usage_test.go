@@ -9,7 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestUsageSums compares the sums with a second count, over attempts of some days.
@@ -55,7 +55,7 @@ func TestUsageSums(t *testing.T) {
 		}
 	}
 	for _, monthly := range []bool{false, true} {
-		list, err := queue.UsageSums(t.Context(), w.DB.DB, auth.Everywhere(), since, until, monthly)
+		list, err := queue.UsageSums(t.Context(), w.DB, auth.Everywhere(), since, until, monthly)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestUsageSums(t *testing.T) {
 			t.Errorf("monthly %v: %d sums, and the second count has %d", monthly, found, expected)
 		}
 	}
-	list, err := queue.Usages(t.Context(), w.DB.DB, auth.Everywhere(), since, until, 1000)
+	list, err := queue.Usages(t.Context(), w.DB, auth.Everywhere(), since, until, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func TestUsageToNow(t *testing.T) {
 	w.Exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, pool, slots, queued_at, started_at)
 		VALUES ('a', 'COMMAND', 1, 'u', 1, 'w', 'p', 2, now(), now() - interval '10 s')`)
 	now := time.Now()
-	list, err := queue.Usages(t.Context(), w.DB.DB, auth.Everywhere(), now.Add(-time.Hour), now.Add(time.Hour), 10)
+	list, err := queue.Usages(t.Context(), w.DB, auth.Everywhere(), now.Add(-time.Hour), now.Add(time.Hour), 10)
 	if err != nil || len(list) != 1 || list[0].Seconds < 10 || list[0].Seconds > 300 || list[0].EndedAt != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	total := 0.0
-	sums, err := queue.UsageSums(t.Context(), w.DB.DB, auth.Everywhere(), now.Add(-time.Hour), now.Add(48*time.Hour), false)
+	sums, err := queue.UsageSums(t.Context(), w.DB, auth.Everywhere(), now.Add(-time.Hour), now.Add(48*time.Hour), false)
 	for _, s := range sums {
 		if s.Kind == queue.UsageTotal {
 			total += s.Seconds

@@ -23,6 +23,6 @@ func (c AuditConfig) check(k *checker) {
 // keepAudit deletes old entries of the audit trail until ctx ends.
 func (m *master) keepAudit(ctx context.Context) {
 	if m.cfg.Audit.KeepDays > 0 {
-		audit.Keep(ctx, m.db.DB, m.cfg.Audit.KeepDays, m.log)
+		audit.Keep(ctx, m.db, m.cfg.Audit.KeepDays, m.log)
 	}
 }

@@ -26,16 +26,16 @@ func (m *master) cleanUp(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if n, err := contexts.Drop(ctx, m.db.DB); err != nil && ctx.Err() == nil {
+		if n, err := contexts.Drop(ctx, m.db); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove unused code", "error", err)
 		} else if n > 0 {
 			m.log.Info("unused code was removed", "contexts", n)
 		}
 		m.dropVariables(ctx)
-		if _, err := accounts.DropLoginTries(ctx, m.db.DB, accounts.LoginWindow); err != nil && ctx.Err() == nil {
+		if _, err := accounts.DropLoginTries(ctx, m.db, accounts.LoginWindow); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove old counts of wrong passwords", "error", err)
 		}
-		if _, err := tasks.DropPasses(ctx, m.db.DB); err != nil && ctx.Err() == nil {
+		if _, err := tasks.DropPasses(ctx, m.db); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove expired tickets and cookies of tasks", "error", err)
 		}
 	}
@@ -47,7 +47,7 @@ func (m *master) dropVariables(ctx context.Context) {
 		return
 	}
 	unended := func(ctx context.Context, ids []string) (map[string]bool, error) {
-		return attempts.Unended(ctx, m.db.DB, ids)
+		return attempts.Unended(ctx, m.db, ids)
 	}
 	n, err := m.nomad.DropVariables(ctx, unended)
 	for _, r := range m.regions {

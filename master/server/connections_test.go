@@ -17,7 +17,8 @@ import (
 
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -25,11 +26,10 @@ import (
 // 127.0.0.1.
 func strangers(t *testing.T, c ConnectionsConfig, change ...func(*connections)) (address string, conns *connections, log *bytes.Buffer) {
 	t.Helper()
-	pool, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: 4})
+	db, err := database.Open(t.Context(), pgtest.New(t, schema.Hash(), schema.Migrate), database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	cfg := Defaults()
 	cfg.Connections = c

@@ -1,6 +1,8 @@
 package server
 
-import "github.com/detent-ml/detent/master/store"
+import (
+	"github.com/detent-ml/detent/master/diskuse"
+)
 
 // DatabaseLimitsConfig limits what users store in PostgreSQL.
 type DatabaseLimitsConfig struct {
@@ -29,6 +31,6 @@ func (c DatabaseLimitsConfig) check(k *checker) {
 }
 
 // limits are those of the store.
-func (c DatabaseLimitsConfig) limits() store.Limits {
-	return store.Limits{Owner: int64(c.UserMB) << 20, Metrics: int64(c.TrialMetricsMB) << 20}
+func (c DatabaseLimitsConfig) limits() diskuse.Limits {
+	return diskuse.Limits{Owner: int64(c.UserMB) << 20, Metrics: int64(c.TrialMetricsMB) << 20}
 }

@@ -9,20 +9,21 @@ import (
 
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // opened is a database that is used as a configuration says.
-func opened(t *testing.T, text string) (*master, *store.DB) {
+func opened(t *testing.T, text string) (*master, *database.DB) {
 	t.Helper()
 	m := configured(t, "database: postgres://x\n"+text)
-	pool, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: int32(m.cfg.DatabaseConns)})
+	pool, err := database.Open(t.Context(), pgtest.New(t, schema.Hash(), schema.Migrate), database.Options{MaxConns: int32(m.cfg.DatabaseConns)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return m, store.New(pool, m.cfg.storeOptions())
+	return m, pool
 }
 
 // TestConnectionsToTheDatabase: a master opens database_conns connections at most; who needs another one waits.
@@ -33,7 +34,7 @@ func TestConnectionsToTheDatabase(t *testing.T) {
 		begun, release := make(chan struct{}), make(chan struct{})
 		for range most {
 			held.Go(func() {
-				if err := db.Tx(t.Context(), func(tx *store.DB) error {
+				if err := db.Tx(t.Context(), func(tx *database.DB) error {
 					_, err := tx.Now(t.Context()) // it has a connection
 					begun <- struct{}{}
 					<-release
@@ -68,7 +69,7 @@ func TestHowLongTheAuditTrailIsKept(t *testing.T) {
 		m, db := opened(t, fmt.Sprintf("audit: {keep_days: %d}", days))
 		m.db, m.log = db, slog.New(slog.DiscardHandler)
 		for _, old := range []int{9, 11, 13} {
-			id, err := audit.Begin(t.Context(), db.DB, audit.Entry{Username: "ada", Method: "POST"})
+			id, err := audit.Begin(t.Context(), db, audit.Entry{Username: "ada", Method: "POST"})
 			if err == nil {
 				_, err = db.Exec(t.Context(), `UPDATE audit SET at = now() - make_interval(days => $2) WHERE id = $1`, id, old)
 			}
@@ -85,7 +86,7 @@ func TestHowLongTheAuditTrailIsKept(t *testing.T) {
 			chores.Go(func() { chore(ctx) })
 		}
 		kept := func() int {
-			list, err := audit.Entries(t.Context(), db.DB, audit.Filter{}, 10)
+			list, err := audit.Entries(t.Context(), db, audit.Filter{}, 10)
 			if err != nil {
 				t.Fatal(err)
 			}

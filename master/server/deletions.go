@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"time"
+
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // deletionStep is the time between two steps of the deletion of workspaces and projects.
@@ -19,7 +21,7 @@ func (m *master) carryOutDeletions(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := m.db.CarryOutDeletions(ctx); err != nil && ctx.Err() == nil {
+		if err := experiments.CarryOutDeletions(ctx, m.db); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not continue the deletion of workspaces and projects", "error", err)
 		}
 	}

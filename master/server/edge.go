@@ -187,7 +187,7 @@ func (m *master) checkSpool() {
 // starts for the first time. Without an initial password nobody can sign in from other
 // machines, so the log explains what to do.
 func (m *master) initialPassword(ctx context.Context) error {
-	needed, err := accounts.NeedsFirstPassword(ctx, m.db.DB)
+	needed, err := accounts.NeedsFirstPassword(ctx, m.db)
 	if err != nil || !needed {
 		return err
 	}
@@ -198,7 +198,7 @@ func (m *master) initialPassword(ctx context.Context) error {
 		}
 		return nil
 	}
-	done, err := accounts.SetFirstPassword(ctx, m.db.DB, accounts.StoredPassword(m.cfg.InitialPassword))
+	done, err := accounts.SetFirstPassword(ctx, m.db, accounts.StoredPassword(m.cfg.InitialPassword))
 	if done {
 		m.log.Info("the user admin now has the initial password; change it with det user change-password")
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -42,12 +43,11 @@ func TestInitialPasswordsThatAreRefused(t *testing.T) {
 // A starting master gives admin the initial password if admin has none. Without an initial password
 // the log explains what to do, if users could not sign in otherwise.
 func TestAMasterSetsTheInitialPassword(t *testing.T) {
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	start := func(listen, blank, password string) (said, stored string) {
 		t.Helper()
@@ -58,7 +58,7 @@ func TestAMasterSetsTheInitialPassword(t *testing.T) {
 		if err := m.initialPassword(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		u, err := accounts.UserByName(t.Context(), db.DB, "admin")
+		u, err := accounts.UserByName(t.Context(), db, "admin")
 		if err != nil {
 			t.Fatal(err)
 		}

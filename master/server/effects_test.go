@@ -109,14 +109,14 @@ func TestKeysReachTheirParts(t *testing.T) {
 		{"checkpoint_sweep", "checkpoint_sweep: off", func(r reached) any { return r.loop.Sweeps }, "off"},
 		{"task_container_defaults", "task_container_defaults: {startup_hook: x}", func(r reached) any { h := r.api.Site.Defaults.StartupHook; return h != nil && *h == "x" }, "true"},
 		{"search_memory_mb", "search_memory_mb: 64", func(r reached) any { return r.loop.Memory.Bytes + r.api.Memory.Bytes }, "134217728"},
-		{"database_limits.user_mb", "database_limits: {user_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Owner }, "3145728"},
+		{"database_limits.user_mb", "database_limits: {user_mb: 3}", func(r reached) any { return r.cfg.DatabaseLimits.limits().Owner }, "3145728"},
 		{"database_limits.task_log_mb", "database_limits: {task_log_mb: 3}", func(r reached) any { return r.cfg.logSettings().MaxBytes }, "3145728"},
-		{"database_limits.trial_metrics_mb", "database_limits: {trial_metrics_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Metrics }, "3145728"},
+		{"database_limits.trial_metrics_mb", "database_limits: {trial_metrics_mb: 3}", func(r reached) any { return r.cfg.DatabaseLimits.limits().Metrics }, "3145728"},
 		{"spool.max_mb", "spool: {max_mb: 1024}", func(r reached) any {
 			_, err := r.api.Receiving.Spool.Reserve(t.Context(), "somebody", 257<<20)
 			return fault.Is(err, fault.TooLarge)
 		}, "true"},
-		{"security.authz.type", "security: {authz: {type: rbac}}", func(r reached) any { return r.cfg.storeOptions().Roles }, "true"},
+		{"security.authz.type", "security: {authz: {type: rbac}}", func(r reached) any { return r.cfg.roles() }, "true"},
 		{"spool.folder", "spool: {folder: /s}", func(r reached) any { return r.api.Receiving.Spool.Path() }, "/s"},
 		{"nomad.ui", "nomad: {ui: 'https://n.example'}", func(r reached) any { return r.api.NomadUI }, "https://n.example"},
 		{"nomad.region", "nomad: {region: east}", func(r reached) any { return r.loop.Region }, "east"},

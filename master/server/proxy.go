@@ -59,7 +59,7 @@ func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, 
 		found, err := d.Members(ctx, allocationID)
 		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
 	}
-	return proxy.New(m.cfg.origins(o.url), m.cfg.proxyRules(), tasks.Directory{DB: m.db.DB, Roles: m.db.Roles}, locate, m.log)
+	return proxy.New(m.cfg.origins(o.url), m.cfg.proxyRules(), tasks.Directory{DB: m.db, Roles: m.cfg.roles()}, locate, m.log)
 }
 
 func (c *Config) proxyRules() proxy.Rules {

@@ -9,9 +9,9 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // RegionConfig is a region of Nomad besides the master's own.
@@ -186,13 +186,13 @@ func (i identity) VerifyIdentity(ctx context.Context, jwt string) (attempts.Work
 type regionalCatalogue struct {
 	discovery.Catalogue // of the master's own region
 	others              map[string]discovery.Catalogue
-	db                  *store.DB
+	db                  *database.DB
 	pools               pool.Set
 }
 
 // Instances is for discovery.Catalogue.
 func (c regionalCatalogue) Instances(ctx context.Context, service string) ([]discovery.Instance, error) {
-	name, err := attempts.PoolOf(ctx, c.db.DB, service)
+	name, err := attempts.PoolOf(ctx, c.db, service)
 	if err != nil {
 		return nil, err
 	}

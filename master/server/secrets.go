@@ -11,9 +11,10 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/attempts"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/secrets"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -218,9 +219,9 @@ func (m *master) vaultConfig() secrets.Config {
 		JWTFile: v.JWTFile, AuthPath: v.AuthPath, AuthRole: v.AuthRole, Engine: v.AWSPath, RoleARN: v.RoleARN, ReaderRole: v.ReaderRole,
 		TTL: time.Duration(v.TTL), RemoveEntities: v.RemoveEntities, ClusterID: m.clusterID, Log: m.log,
 		Processes: func(ctx context.Context, job string) ([]string, error) {
-			return attempts.NomadAllocations(ctx, m.db.DB, job)
+			return attempts.NomadAllocations(ctx, m.db, job)
 		},
-		Changed: func() { m.bus.Publish(store.TopicIntent) }}
+		Changed: func() { m.bus.Publish(lifecycle.TopicIntent) }}
 }
 
 // locationOf is the location of a storage in the form that roles of Vault use.
@@ -251,7 +252,7 @@ func (m *master) checkStorage(s expconf.CheckpointStorage) error {
 type granter struct {
 	*secrets.Vault
 	task.SignIn
-	db *store.DB
+	db *database.DB
 }
 
 func (g granter) Grant(ctx context.Context, allocationID, role string, grants task.Grants) error {
@@ -274,7 +275,7 @@ func (g granter) Revoke(ctx context.Context, allocationID string) error {
 
 func (g granter) Sweep(ctx context.Context) (int, error) {
 	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), func(ctx context.Context, jobs []string) ([]string, error) {
-		return attempts.EndedJobs(ctx, g.db.DB, jobs)
+		return attempts.EndedJobs(ctx, g.db, jobs)
 	})
 }
 

@@ -25,9 +25,9 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -53,22 +53,21 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	// two times.
 	read := sync.OnceValues(func() (taskFiles, error) { return readTaskFiles(cfg) })
 	go func() { _, _ = read() }() // run calls read again and gets the same result
-	pool, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: int32(cfg.DatabaseConns)})
+	db, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: int32(cfg.DatabaseConns)})
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
-	db := store.New(pool, cfg.storeOptions())
+	defer db.Close()
 	if err := migrate(ctx, cfg.Database, log); err != nil {
 		return err
 	}
-	id, err := db.ClusterID(ctx)
+	id, err := schema.ClusterID(ctx, db)
 	if err != nil {
 		return err
 	}
-	kept := masterlog.New(db.DB, log.Handler())
+	kept := masterlog.New(db, log.Handler())
 	log = slog.New(kept)
-	if err := beginRoles(ctx, db, log); err != nil {
+	if err := beginRoles(ctx, db, cfg.roles(), log); err != nil {
 		return err
 	}
 	if shape.since, err = db.Now(ctx); err != nil {
@@ -79,18 +78,16 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	return m.run(ctx, ln, kept, read, ready)
 }
 
-// storeOptions are what the configuration says of rows.
-func (c *Config) storeOptions() store.Options {
-	return store.Options{Memory: searchBudget(*c, os.Getenv), Roles: c.Security.Authz.Type == authzRoles, Limits: c.DatabaseLimits.limits()}
-}
+// roles says whether roles decide what users may do.
+func (c *Config) roles() accounts.Roles { return c.Security.Authz.Type == authzRoles }
 
 // beginRoles notes whether roles are in use. When they begin, the admins of basic mode become
 // ClusterAdmins, because nobody else could give a role.
-func beginRoles(ctx context.Context, db *store.DB, log *slog.Logger) error {
-	if !db.Roles {
-		return accounts.EndRoles(ctx, db.DB)
+func beginRoles(ctx context.Context, db *database.DB, roles accounts.Roles, log *slog.Logger) error {
+	if !roles {
+		return accounts.EndRoles(ctx, db)
 	}
-	made, err := accounts.BeginRoles(ctx, db.DB)
+	made, err := accounts.BeginRoles(ctx, db)
 	if len(made) > 0 {
 		log.Info("roles are in use now (security.authz.type: rbac); the admins became ClusterAdmins", "users", strings.Join(made, ", "))
 	}
@@ -102,7 +99,7 @@ func beginRoles(ctx context.Context, db *store.DB, log *slog.Logger) error {
 func migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 	until := time.Now().Add(databaseWait)
 	for {
-		err := store.Migrate(ctx, dsn)
+		err := schema.Migrate(ctx, dsn)
 		if err == nil || ctx.Err() != nil || !fault.Is(err, fault.Unavailable) || time.Now().After(until) {
 			return err
 		}
@@ -120,7 +117,7 @@ type master struct {
 	cfg       Config
 	log       *slog.Logger
 	shape     *logShape
-	db        *store.DB
+	db        *database.DB
 	bus       *database.Bus
 	clusterID string
 	masterID  string
@@ -173,7 +170,7 @@ func (m *master) readPools(ctx context.Context) (pool.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := m.cfg.poolJobs(ctx, nomad, nodes.PoolJobs{DB: m.db.DB}, m.log.Warn)
+	jobs, err := m.cfg.poolJobs(ctx, nomad, nodes.PoolJobs{DB: m.db}, m.log.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +227,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handl
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)
-		control.Lead(ctx, m.db.DB, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
+		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
 	}()
 	listens := make(chan error, 1)
 	go func() { listens <- a.Router().Listen(m.cfg.TLS.secure(m.conns.limit(ln))) }()
@@ -261,7 +258,7 @@ func (m *master) newLoop(ctx context.Context, exit func(context.Context, control
 		return nil, nil, err
 	}
 	cfg := m.loopConfig()
-	cfg.Exit, cfg.Logs = exit, logs.NewStore(own.DB, m.bus, m.cfg.logSettings())
+	cfg.Exit, cfg.Logs = exit, logs.NewStore(own, m.bus, m.cfg.logSettings())
 	return control.New(cfg, own, m.bus, m.nomad, m.log), own.Close, nil
 }
 
@@ -284,7 +281,7 @@ func (m *master) background(ctx context.Context, kept *masterlog.Handler, parts 
 	}
 	parts.Go(func() { m.followSettings(ctx) })
 	parts.Go(func() { m.fetch.run(ctx) })
-	parts.Go(func() { metrics.NewSummarizer(m.db.DB, m.bus, m.log).Run(ctx) })
+	parts.Go(func() { metrics.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
 	for _, chore := range m.chores() {
 		parts.Go(func() {
 			if sleep.For(ctx, choresWait) == nil {
@@ -299,7 +296,7 @@ func (m *master) background(ctx context.Context, kept *masterlog.Handler, parts 
 
 // chores run until their context ends, on every master.
 func (m *master) chores() []func(ctx context.Context) {
-	return []func(context.Context){logs.NewPartitions(m.db.DB, m.log).Run, m.keepAudit, m.cleanUp, m.endSilentTrials, m.carryOutDeletions}
+	return []func(context.Context){logs.NewPartitions(m.db, m.log).Run, m.keepAudit, m.cleanUp, m.endSilentTrials, m.carryOutDeletions}
 }
 
 // blankLogin reports whether a user may sign in with a blank password from an address, under a

@@ -114,7 +114,7 @@ func (c colored) Write(line []byte) (int, error) {
 
 // applySettings applies settings that administrators changed since this master started.
 func (m *master) applySettings(ctx context.Context) {
-	settings, err := about.SettingsSince(ctx, m.db.DB, m.shape.since)
+	settings, err := about.SettingsSince(ctx, m.db, m.shape.since)
 	if err != nil {
 		if ctx.Err() == nil {
 			m.log.Warn("could not read the settings of administrators; trying again", "error", err)

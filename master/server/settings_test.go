@@ -11,18 +11,18 @@ import (
 
 	"github.com/detent-ml/detent/master/about"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // settled is a master that follows the settings in a database, and its log.
 func settled(t *testing.T, dsn, level string) (m *master, wrote *lockedBuffer) {
 	t.Helper()
-	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	shape := newLogShape(level)
 	if shape.since, err = db.Now(t.Context()); err != nil {
@@ -72,12 +72,12 @@ func (m *master) waitFor(t *testing.T, level string, color bool) {
 // TestSettingsOfAllMasters: all running masters apply a setting of an administrator, and a master that
 // starts afterwards uses its configuration.
 func TestSettingsOfAllMasters(t *testing.T) {
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
 	first, wrote := settled(t, dsn, "info")
 	second, _ := settled(t, dsn, "warning")
 	set := func(names, values []string) {
 		t.Helper()
-		if err := about.ChangeSettings(t.Context(), first.db.DB, 1, names, values); err != nil {
+		if err := about.ChangeSettings(t.Context(), first.db, 1, names, values); err != nil {
 			t.Fatal(err)
 		}
 		first.bus.Publish(about.TopicSettings)

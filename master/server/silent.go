@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"time"
+
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // How long the program of an unmanaged trial may send no report, and how often masters check.
@@ -29,7 +31,7 @@ func (m *master) endSilentTrials(ctx context.Context) {
 			// Trials of canceled experiments are also ended here.
 			allowed = neverSilent
 		}
-		n, err := m.db.EndSilentTrials(ctx, allowed)
+		n, err := experiments.EndSilentTrials(ctx, m.db, allowed)
 		looked += silenceCheck
 		switch {
 		case err != nil:

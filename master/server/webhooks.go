@@ -56,7 +56,7 @@ func (c *Config) webhookNetworks() ([]netip.Prefix, error) {
 // newSender returns what sends events to webhooks.
 func (m *master) newSender() (*sender.Sender, error) {
 	cfg, err := m.cfg.senderConfig()
-	return sender.New(cfg, m.db.DB, m.bus, m.log), err
+	return sender.New(cfg, m.db, m.bus, m.log), err
 }
 
 func (c *Config) senderConfig() (sender.Config, error) {

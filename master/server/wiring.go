@@ -95,7 +95,7 @@ func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
 	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, AvoidAfter: m.cfg.AvoidNodeAfter, LaunchError: m.cfg.LaunchError, Leftovers: m.nomad,
-		Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention(), Sweeps: control.Sweeps(m.cfg.CheckpointSweep)}
+		Roles: m.cfg.roles(), Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention(), Sweeps: control.Sweeps(m.cfg.CheckpointSweep)}
 	cfg.Timing.Read = control.ReadWithin
 	cfg.Region, cfg.Regions = m.cfg.Nomad.Region, m.loopRegions()
 	if m.vault != nil {
@@ -109,7 +109,7 @@ func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, NomadUI: m.cfg.Nomad.UI, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, ApplySettings: m.applySettings, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
-		Site: m.site, Inventory: m.inventory, Measure: m.measure, Memory: searchBudget(m.cfg, os.Getenv), LaunchError: m.cfg.LaunchError,
+		Site: m.site, Inventory: m.inventory, Measure: m.measure, Roles: m.cfg.roles(), Stored: m.cfg.DatabaseLimits.limits(), Memory: searchBudget(m.cfg, os.Getenv), LaunchError: m.cfg.LaunchError,
 		Idle: launch.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()
 	c.Bucket, c.CheckStorage = m.bucket, m.checkStorage
@@ -164,7 +164,7 @@ func (m *master) inventory(name string, row nodes.Row) *sched.Node {
 
 // measure is what the devices of a node measure now.
 func (m *master) measure(ctx context.Context, node string) ([]v1.DeviceMeasurement, error) {
-	name, err := nodes.RegionOf(ctx, m.db.DB, node)
+	name, err := nodes.RegionOf(ctx, m.db, node)
 	if err != nil {
 		return nil, err
 	}

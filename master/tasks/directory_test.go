@@ -20,19 +20,19 @@ func TestTicketsAndCookies(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	for _, id := range []string{"a", "b"} {
-		if _, err := tasks.Create(ctx, w.DB.DB, tasks.New{ID: id, Type: "NOTEBOOK", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte("{}"), Pool: "default", Priority: 42}); err != nil {
+		if _, err := tasks.Create(ctx, w.DB, tasks.New{ID: id, Type: "NOTEBOOK", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte("{}"), Pool: "default", Priority: 42}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	token, hash := auth.NewToken()
-	user, err := accounts.UserByID(ctx, w.DB.DB, 2)
+	user, err := accounts.UserByID(ctx, w.DB, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := accounts.NewSession(ctx, w.DB.DB, user, hash, time.Hour); err != nil {
+	if err := accounts.NewSession(ctx, w.DB, user, hash, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	who, err := accounts.SessionWho(ctx, w.DB.DB, w.DB.Roles, auth.HashToken(token))
+	who, err := accounts.SessionWho(ctx, w.DB, false, auth.HashToken(token))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +107,10 @@ func TestTicketsAndCookies(t *testing.T) {
 	}
 	issue("left over")
 	w.Exec(`UPDATE passes SET expires_at = now() - interval '1 second' WHERE kind = 'ticket'`)
-	if n, err := tasks.DropPasses(ctx, w.DB.DB); n != 1 || err != nil {
+	if n, err := tasks.DropPasses(ctx, w.DB); n != 1 || err != nil {
 		t.Errorf("%d dropped, %v", n, err)
 	}
-	if err := accounts.EndSession(ctx, w.DB.DB, who.SessionID); err != nil {
+	if err := accounts.EndSession(ctx, w.DB, who.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	if known("a") || w.Int(`SELECT count(*) FROM passes`) != 0 {

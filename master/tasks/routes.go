@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,6 +32,7 @@ type Deps struct {
 	Experiments func(ctx context.Context, c *rest.Call, filters *v1.BulkExperimentFilters) ([]int, error)
 	// AllowPriority fails if a task in a workspace may not have a priority.
 	AllowPriority func(ctx context.Context, workspace, priority int) error
+	Secrets       task.Secrets // that operators offer to users
 	// Changed wakes the control loop.
 	Changed func()
 
@@ -42,6 +44,8 @@ func Routes(r *rest.Router, d Deps) {
 	d.terminals = rest.NewPlaces("terminals", maxTerminals, MaxTerminalsOfUser)
 	task, opened, own := On(d.DB), d.onOpened(), onIdle()
 	command, notebook, shell, tensorboard := onKind(d.DB, Command()), onKind(d.DB, Notebook()), onKind(d.DB, Shell()), onKind(d.DB, Tensorboard())
+
+	rest.Serve(r, v1.ListUserSecrets, d.listSecrets)
 
 	rest.Serve(r, v1.ListCommands, list(d, Command(), listedCommands))
 	rest.Serve(r, v1.CreateCommand, create(d, Command(), asksCommand, startedCommand))

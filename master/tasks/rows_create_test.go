@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestLiveTasksOfAUserAreLimited(t *testing.T) {
 	w := newWorld(t)
 	create := func(id string, owner int, kind, config string) error {
-		_, err := tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: id, Type: kind, OwnerID: owner, WorkspaceID: 1, Name: id, Config: []byte(config), Pool: "default", Priority: 42})
+		_, err := tasks.Create(t.Context(), w.DB, tasks.New{ID: id, Type: kind, OwnerID: owner, WorkspaceID: 1, Name: id, Config: []byte(config), Pool: "default", Priority: 42})
 		return err
 	}
 	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots, priority)
@@ -64,7 +64,7 @@ func TestLiveTasksAtTheSameTime(t *testing.T) {
 	results := make(chan error)
 	for i := range 8 {
 		go func() {
-			_, err := tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: fmt.Sprint("new", i), Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`), Pool: "default", Priority: 42})
+			_, err := tasks.Create(t.Context(), w.DB, tasks.New{ID: fmt.Sprint("new", i), Type: "COMMAND", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`), Pool: "default", Priority: 42})
 			results <- err
 		}()
 	}

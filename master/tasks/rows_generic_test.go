@@ -29,7 +29,7 @@ func (w *world) phases(ids ...string) string {
 	w.T.Helper()
 	var words []string
 	for _, id := range ids {
-		k, err := tasks.Get(w.T.Context(), w.DB.DB, id)
+		k, err := tasks.Get(w.T.Context(), w.DB, id)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -68,30 +68,30 @@ func TestATreeOfGenericTasks(t *testing.T) {
 		}
 	}
 	is("ACTIVE ACTIVE ACTIVE ACTIVE ACTIVE")
-	refused(tasks.PauseTree(ctx, w.DB.DB, "stays", "x"), "cannot pause task stays", "noPause")
-	refused(tasks.ResumeTree(ctx, w.DB.DB, "root"), "cannot unpause task root as it is not in paused state")
-	done(tasks.PauseTree(ctx, w.DB.DB, "root", "paused by ada"))
+	refused(tasks.PauseTree(ctx, w.DB, "stays", "x"), "cannot pause task stays", "noPause")
+	refused(tasks.ResumeTree(ctx, w.DB, "root"), "cannot unpause task root as it is not in paused state")
+	done(tasks.PauseTree(ctx, w.DB, "root", "paused by ada"))
 	is("STOPPING_PAUSED STOPPING_PAUSED ACTIVE STOPPING_PAUSED ACTIVE")
-	refused(tasks.PauseTree(ctx, w.DB.DB, "root", "x"), "cannot pause task root as it is in state 'STOPPING_PAUSED'")
-	refused(tasks.ResumeTree(ctx, w.DB.DB, "root"), "not in paused state")
+	refused(tasks.PauseTree(ctx, w.DB, "root", "x"), "cannot pause task root as it is in state 'STOPPING_PAUSED'")
+	refused(tasks.ResumeTree(ctx, w.DB, "root"), "not in paused state")
 	w.endAttempt("root")
 	w.endAttempt("leaf")
 	is("PAUSED STOPPING_PAUSED ACTIVE PAUSED ACTIVE")
-	done(tasks.ResumeTree(ctx, w.DB.DB, "root"))
+	done(tasks.ResumeTree(ctx, w.DB, "root"))
 	is("ACTIVE ACTIVE ACTIVE ACTIVE ACTIVE")
 
-	if root, err := tasks.RootOf(ctx, w.DB.DB, "leaf"); root != "root" || err != nil {
+	if root, err := tasks.RootOf(ctx, w.DB, "leaf"); root != "root" || err != nil {
 		t.Errorf("the root is %q, %v", root, err)
 	}
-	done(tasks.KillTree(ctx, w.DB.DB, "stays", "killed by ada"))
+	done(tasks.KillTree(ctx, w.DB, "stays", "killed by ada"))
 	is("ACTIVE ACTIVE STOPPING_CANCELED STOPPING_CANCELED ACTIVE")
-	refused(tasks.KillTree(ctx, w.DB.DB, "stays", "x"), "cannot cancel task stays as it is in state 'STOPPING_CANCELED'")
+	refused(tasks.KillTree(ctx, w.DB, "stays", "x"), "cannot cancel task stays as it is in state 'STOPPING_CANCELED'")
 	w.Exec(`UPDATE tasks SET ended_at = now(), exit_status = CASE id WHEN 'leaf' THEN 'killed by ada' WHEN 'child' THEN 'success' ELSE 'failed: exit code 1' END
 		WHERE id IN ('leaf', 'child', 'root')`)
 	is("ERROR COMPLETED STOPPING_CANCELED CANCELED ACTIVE")
-	refused(tasks.PauseTree(ctx, w.DB.DB, "child", "x"), "in state 'COMPLETED'")
-	refused(tasks.KillTree(ctx, w.DB.DB, "child", "x"), "cannot cancel task child as it is in state 'COMPLETED'")
-	if err := tasks.PauseTree(ctx, w.DB.DB, "none", "x"); !fault.Is(err, fault.NotFound) {
+	refused(tasks.PauseTree(ctx, w.DB, "child", "x"), "in state 'COMPLETED'")
+	refused(tasks.KillTree(ctx, w.DB, "child", "x"), "cannot cancel task child as it is in state 'COMPLETED'")
+	if err := tasks.PauseTree(ctx, w.DB, "none", "x"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown task: %v", err)
 	}
 	if w.Text(`SELECT desired FROM tasks WHERE id = 'apart'`) != "run" {
@@ -104,7 +104,7 @@ func TestATreeOfGenericTasks(t *testing.T) {
 func TestParentsOfGenericTasks(t *testing.T) {
 	w := newWorld(t)
 	create := func(id, parent string) error {
-		_, err := tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: id, Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte(`{}`), Pool: "default", Priority: 42,
+		_, err := tasks.Create(t.Context(), w.DB, tasks.New{ID: id, Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte(`{}`), Pool: "default", Priority: 42,
 			Generic: &tasks.NewGeneric{ParentID: &parent}})
 		return err
 	}
@@ -126,7 +126,7 @@ func TestParentsOfGenericTasks(t *testing.T) {
 	if err := create("deep", fmt.Sprintf("g%d", tasks.MaxGenerations-1)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "generations") {
 		t.Errorf("too deep: %v", err)
 	}
-	if err := tasks.KillTree(t.Context(), w.DB.DB, "g0", "killed by ada"); err != nil {
+	if err := tasks.KillTree(t.Context(), w.DB, "g0", "killed by ada"); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Int(`SELECT count(*) FROM tasks WHERE desired = 'kill'`); n != tasks.MaxGenerations {
@@ -147,13 +147,13 @@ func TestNoTaskEscapesTheKillOfItsTree(t *testing.T) {
 	started := make(chan struct{}, 100)
 	for n := range 24 {
 		wait.Go(func() {
-			_, _ = tasks.Create(t.Context(), w.DB.DB, tasks.New{ID: fmt.Sprintf("new%d", n), Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`),
+			_, _ = tasks.Create(t.Context(), w.DB, tasks.New{ID: fmt.Sprintf("new%d", n), Type: "GENERIC", OwnerID: 2, WorkspaceID: 1, Name: "x", Config: []byte(`{}`),
 				Pool: "default", Priority: 42, Generic: &tasks.NewGeneric{ParentID: &parents[n%2]}})
 			started <- struct{}{}
 		})
 	}
 	<-started
-	if err := tasks.KillTree(t.Context(), w.DB.DB, "root", "killed by ada"); err != nil {
+	if err := tasks.KillTree(t.Context(), w.DB, "root", "killed by ada"); err != nil {
 		t.Error(err)
 	}
 	wait.Wait()

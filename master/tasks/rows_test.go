@@ -6,7 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -18,14 +18,14 @@ func newWorld(t *testing.T) *world { t.Helper(); return &world{rowtest.New(t)} }
 func (w *world) task(n tasks.New) {
 	w.T.Helper()
 	n.OwnerID, n.WorkspaceID, n.Name, n.Config, n.Pool, n.Priority = 2, 1, "t", []byte(`{}`), "default", 42
-	if _, err := tasks.Create(context.Background(), w.DB.DB, n); err != nil {
+	if _, err := tasks.Create(context.Background(), w.DB, n); err != nil {
 		w.T.Fatal(err)
 	}
 }
 
 // pages are the tasks as the proxy finds them.
 func (w *world) pages() tasks.Directory {
-	return tasks.Directory{DB: w.DB.DB, Roles: w.DB.Roles}
+	return tasks.Directory{DB: w.DB, Roles: false}
 }
 
 // The first reason of a kill counts, and a task that has ended cannot be killed.
@@ -34,7 +34,7 @@ func TestKillReasons(t *testing.T) {
 	ctx := t.Context()
 	w.task(tasks.New{ID: "nb", Type: "NOTEBOOK"})
 	for _, reason := range []string{"killed by ada", "killed by bob"} {
-		if err := tasks.Kill(ctx, w.DB.DB, "nb", reason); err != nil {
+		if err := tasks.Kill(ctx, w.DB, "nb", reason); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,13 +42,13 @@ func TestKillReasons(t *testing.T) {
 		t.Error(got)
 	}
 	w.Exec(`UPDATE tasks SET ended_at = now(), desired = 'run' WHERE id = 'nb'`)
-	if err := tasks.Kill(ctx, w.DB.DB, "nb", "late"); err != nil {
+	if err := tasks.Kill(ctx, w.DB, "nb", "late"); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Text(`SELECT desired FROM tasks WHERE id = 'nb'`); got != "run" {
 		t.Errorf("a task that has ended is killed: %s", got)
 	}
-	if err := tasks.Prioritize(ctx, w.DB.DB, "nb", 3); !fault.Is(err, fault.Invalid) {
+	if err := tasks.Prioritize(ctx, w.DB, "nb", 3); !fault.Is(err, fault.Invalid) {
 		t.Errorf("the priority of a task that has ended: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestKillReasons(t *testing.T) {
 // TestTasksKeepToTheirScope tests that no list returns a row of a workspace outside of its scope, nor any row for the zero scope.
 func TestTasksKeepToTheirScope(t *testing.T) {
 	w := newWorld(t)
-	ctx, db := t.Context(), w.DB.DB
+	ctx, db := t.Context(), w.DB
 	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	kinds := []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"}
 	for _, name := range []string{"ours", "theirs"} {

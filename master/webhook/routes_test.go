@@ -32,17 +32,17 @@ type rig struct {
 func newRig(t *testing.T, change ...func(*webhook.Deps)) *rig {
 	t.Helper()
 	r := &rig{world: newWorld(t)}
-	d := webhook.Deps{DB: r.DB.DB, Bus: r.Bus, TriggersChanged: func() {},
+	d := webhook.Deps{DB: r.DB, Bus: r.Bus, TriggersChanged: func() {},
 		OwnerOf: func(ctx context.Context, id int) (int, error) {
-			w, err := workspaces.Get(ctx, r.DB.DB, id)
+			w, err := workspaces.Get(ctx, r.DB, id)
 			return w.OwnerID, err
 		},
 		MayReport: func(context.Context, *rest.Call, int, *int) error { return nil },
-		Sender:    sender.New(sender.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.DB.DB, r.Bus, slog.New(slog.DiscardHandler))}
+		Sender:    sender.New(sender.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.DB, r.Bus, slog.New(slog.DiscardHandler))}
 	for _, fn := range change {
 		fn(&d)
 	}
-	r.Site = resttest.Serve(t, resttest.ByName(r.DB.DB), func(router *rest.Router) { webhook.Routes(router, d) })
+	r.Site = resttest.Serve(t, resttest.ByName(r.DB), func(router *rest.Router) { webhook.Routes(router, d) })
 	return r
 }
 
@@ -227,7 +227,7 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 	again := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/%s/redeliver", made.Webhook.ID, log.Deliveries[0].ID)
 	admin.Post(again, "").OK()
 	admin.Post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").Is(404)
-	due, err := webhook.DueDeliveries(t.Context(), r.DB.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
+	due, err := webhook.DueDeliveries(t.Context(), r.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 || due[0].EventID != older {
 		t.Errorf("the deliveries that are due: %+v, %v", due, err)
 	}

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -78,7 +79,7 @@ func TestWorkspacesTakeTurns(t *testing.T) {
 	hook := w.hook("theirs", theirs, event.Workspace, onCompleted)
 	w.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
 	w.Exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
-	if n, _, err := webhook.SpreadEvents(t.Context(), w.DB.DB, webhook.Round{Most: spreadTogether}); err != nil || n != spreadTogether {
+	if n, _, err := webhook.SpreadEvents(t.Context(), w.DB, webhook.Round{Most: spreadTogether}); err != nil || n != spreadTogether {
 		t.Fatal(n, err)
 	}
 	if n := w.Int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
@@ -116,17 +117,17 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 	id := w.Int(`SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1`, one)
 	for range 2 { // the second result finds that the delivery has ended
-		if err := webhook.RecordDelivery(t.Context(), w.DB.DB, webhook.DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
+		if err := webhook.RecordDelivery(t.Context(), w.DB, webhook.DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wants("after a delivery", webhook.MaxWaiting-1, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
 	w.Exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at) VALUES ($1, gen_random_uuid(), '{}', 'DELIVERED', now())`, three)
 	ended := w.Int(`SELECT max(id) FROM webhook_deliveries WHERE webhook_id = $1`, three)
-	if _, err := webhook.Redeliver(t.Context(), w.DB.DB, one, int64(id)); err != nil {
+	if _, err := webhook.Redeliver(t.Context(), w.DB, one, int64(id)); err != nil {
 		t.Error(err)
 	}
-	if _, err := webhook.Redeliver(t.Context(), w.DB.DB, three, int64(ended)); !fault.Is(err, fault.TooMany) {
+	if _, err := webhook.Redeliver(t.Context(), w.DB, three, int64(ended)); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a redelivery while the owner has no room: %v", err)
 	}
 	wants("after a redelivery", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
@@ -138,14 +139,14 @@ func TestOneUserFillsNoWebhook(t *testing.T) {
 	hook := w.hook("everywhere", 0, event.Workspace, onCompleted)
 	id := w.Experiment(rowtest.LossSearcher)
 	w.Exec(`UPDATE experiments SET unmanaged = true WHERE id = $1`, id)
-	trial, err := w.DB.CreateUnmanagedTrial(t.Context(), store.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
+	trial, err := experiments.CreateUnmanagedTrial(t.Context(), w.DB, experiments.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	flip := func() {
 		t.Helper()
 		for _, state := range []string{"COMPLETED", "ACTIVE"} {
-			if err := w.DB.ReportUnmanagedTrial(t.Context(), trial, state); err != nil {
+			if err := experiments.ReportUnmanagedTrial(t.Context(), w.DB, trial, state); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -189,20 +190,20 @@ func TestLongNamesCostNoMore(t *testing.T) {
 		w.Exec(`INSERT INTO webhook_outbox (workspace_id, experiment_id, event) VALUES (1, $1, '{"event_type": "EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}')`, ids[len(ids)-1])
 	}
 	undo := errors.New("the transaction is rolled back")
-	spread, custom := func(tx *store.DB) {
-		if n, _, err := webhook.SpreadEvents(t.Context(), tx.DB, webhook.Round{Most: spreadTogether}); n != spreadTogether || err != nil {
+	spread, custom := func(tx *database.DB) {
+		if n, _, err := webhook.SpreadEvents(t.Context(), tx, webhook.Round{Most: spreadTogether}); n != spreadTogether || err != nil {
 			t.Fatal(n, err)
 		}
-	}, func(tx *store.DB) {
-		if _, err := webhook.FireCustom(t.Context(), tx.DB, ids[0], nil, event.CustomData{}); err != nil {
+	}, func(tx *database.DB) {
+		if _, err := webhook.FireCustom(t.Context(), tx, ids[0], nil, event.CustomData{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fastest := func(do func(tx *store.DB)) time.Duration {
+	fastest := func(do func(tx *database.DB)) time.Duration {
 		least := time.Hour
 		for range 5 {
 			began := time.Now()
-			if err := w.DB.Tx(context.Background(), func(tx *store.DB) error { do(tx); return undo }); !errors.Is(err, undo) {
+			if err := w.DB.Tx(context.Background(), func(tx *database.DB) error { do(tx); return undo }); !errors.Is(err, undo) {
 				t.Fatal(err)
 			}
 			least = min(least, time.Since(began))

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -88,12 +89,12 @@ func TestEventsOfUnmanagedExperiments(t *testing.T) {
 	hook := w.hook("a", 1, event.Workspace, onCompleted, `EXPERIMENT_STATE_CHANGE {"state": "ACTIVE"}`)
 	id := w.Experiment(rowtest.LossSearcher)
 	w.Exec(`UPDATE experiments SET unmanaged = true WHERE id = $1`, id)
-	trial, err := w.DB.CreateUnmanagedTrial(t.Context(), store.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
+	trial, err := experiments.CreateUnmanagedTrial(t.Context(), w.DB, experiments.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, state := range []string{"", "COMPLETED", "COMPLETED", "ACTIVE"} {
-		if err := w.DB.ReportUnmanagedTrial(t.Context(), trial, state); err != nil {
+		if err := experiments.ReportUnmanagedTrial(t.Context(), w.DB, trial, state); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +115,7 @@ func TestCustomEvents(t *testing.T) {
 	trial := w.Trial(id, 0, 1)
 	fire := func(experiment int, trial *int) int {
 		t.Helper()
-		n, err := webhook.FireCustom(t.Context(), w.DB.DB, experiment, trial, event.CustomData{Title: "t'", Description: "d", Level: "INFO"})
+		n, err := webhook.FireCustom(t.Context(), w.DB, experiment, trial, event.CustomData{Title: "t'", Description: "d", Level: "INFO"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,11 +133,11 @@ func TestCustomEvents(t *testing.T) {
 	if n := fire(id, nil); n != 1 || w.events(named)[1].Experiment.TrialID != nil {
 		t.Errorf("without a trial: %d", n)
 	}
-	if _, err := webhook.FireCustom(t.Context(), w.DB.DB, id, nil, event.CustomData{Title: "\x00"}); !fault.Is(err, fault.Invalid) {
+	if _, err := webhook.FireCustom(t.Context(), w.DB, id, nil, event.CustomData{Title: "\x00"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a NUL: %v", err)
 	}
 	w.waitingOf(named, webhook.MaxWaiting)
-	if _, err := webhook.FireCustom(t.Context(), w.DB.DB, id, nil, event.CustomData{}); !fault.Is(err, fault.TooMany) {
+	if _, err := webhook.FireCustom(t.Context(), w.DB, id, nil, event.CustomData{}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("an event while the maximum waits: %v", err)
 	}
 	if n := w.Int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, named); n != webhook.MaxWaiting+2 {
@@ -154,11 +155,11 @@ func TestDeletionWhileDelivering(t *testing.T) {
 		id := w.Int(`SELECT id FROM webhook_deliveries WHERE webhook_id = $1`, hook)
 		recorded := make(chan error, 1)
 		go func() {
-			recorded <- w.DB.Tx(t.Context(), func(tx *store.DB) error {
-				return webhook.RecordDelivery(t.Context(), tx.DB, webhook.DeliveryResult{ID: int64(id), WebhookID: hook, State: "DELIVERED", Status: 200})
+			recorded <- w.DB.Tx(t.Context(), func(tx *database.DB) error {
+				return webhook.RecordDelivery(t.Context(), tx, webhook.DeliveryResult{ID: int64(id), WebhookID: hook, State: "DELIVERED", Status: 200})
 			})
 		}()
-		if err := webhook.Delete(t.Context(), w.DB.DB, hook); err != nil {
+		if err := webhook.Delete(t.Context(), w.DB, hook); err != nil {
 			t.Fatalf("the deletion: %v", err)
 		}
 		if err := <-recorded; err != nil {
@@ -176,49 +177,49 @@ func TestDeliveryLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.spread()
-	list, err := webhook.Deliveries(t.Context(), w.DB.DB, hook, 0, 1)
+	list, err := webhook.Deliveries(t.Context(), w.DB, hook, 0, 1)
 	if err != nil || list[0].State != "DROPPED" || !strings.Contains(list[0].Error, "too many") || list[0].EndedAt == nil {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := webhook.Redeliver(t.Context(), w.DB.DB, hook, list[0].ID); !fault.Is(err, fault.TooMany) {
+	if _, err := webhook.Redeliver(t.Context(), w.DB, hook, list[0].ID); !fault.Is(err, fault.TooMany) {
 		t.Errorf("redelivery while the maximum waits: %v", err)
 	}
 	w.Exec(`UPDATE webhook_deliveries SET state = 'DELIVERED', ended_at = now() WHERE state = 'WAITING' AND id > (SELECT min(id) FROM webhook_deliveries)`)
 	w.waitingOf(hook, 0)
-	due, err := webhook.DueDeliveries(t.Context(), w.DB.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
+	due, err := webhook.DueDeliveries(t.Context(), w.DB, false, webhook.Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%+v, %v", due, err)
 	}
-	if busy, err := webhook.DueDeliveries(t.Context(), w.DB.DB, false, webhook.Busy{Webhooks: []int{hook}, MaxOfOwner: 10}, 10); err != nil || len(busy) != 0 {
+	if busy, err := webhook.DueDeliveries(t.Context(), w.DB, false, webhook.Busy{Webhooks: []int{hook}, MaxOfOwner: 10}, 10); err != nil || len(busy) != 0 {
 		t.Errorf("due while another delivery is sent: %+v, %v", busy, err)
 	}
-	if _, err := webhook.Redeliver(t.Context(), w.DB.DB, hook, due[0].ID); !fault.Is(err, fault.Conflict) {
+	if _, err := webhook.Redeliver(t.Context(), w.DB, hook, due[0].ID); !fault.Is(err, fault.Conflict) {
 		t.Errorf("redelivery of a delivery that waits: %v", err)
 	}
 	retry := webhook.DeliveryResult{ID: due[0].ID, WebhookID: hook, State: "WAITING", RetryAfter: time.Hour, Status: 503, Error: "the receiver answered 503"}
-	if err := webhook.RecordDelivery(t.Context(), w.DB.DB, retry); err != nil {
+	if err := webhook.RecordDelivery(t.Context(), w.DB, retry); err != nil {
 		t.Fatal(err)
 	}
 	for _, again := range []bool{false, true} {
-		if due, err := webhook.DueDeliveries(t.Context(), w.DB.DB, again, webhook.Busy{MaxOfOwner: 10}, 10); err != nil || len(due) != 0 {
+		if due, err := webhook.DueDeliveries(t.Context(), w.DB, again, webhook.Busy{MaxOfOwner: 10}, 10); err != nil || len(due) != 0 {
 			t.Errorf("due before the time of the retry: %+v, %v", due, err)
 		}
 	}
 	retry.State, retry.Status, retry.Error = "DELIVERED", 200, ""
-	if err := webhook.RecordDelivery(t.Context(), w.DB.DB, retry); err != nil {
+	if err := webhook.RecordDelivery(t.Context(), w.DB, retry); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Int(`SELECT count(*) FROM webhook_deliveries`); n != webhook.KeptDeliveries {
 		t.Errorf("the log has %d deliveries, want %d", n, webhook.KeptDeliveries)
 	}
-	again, err := webhook.Redeliver(t.Context(), w.DB.DB, hook, list[0].ID)
+	again, err := webhook.Redeliver(t.Context(), w.DB, hook, list[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if both := w.Int(`SELECT count(DISTINCT event_id) * 10 + count(*) FROM webhook_deliveries WHERE id IN ($1, $2) AND event->>'event_type' = 'EXPERIMENT_STATE_CHANGE'`, list[0].ID, again); both != 12 {
 		t.Errorf("the event and its redelivery: %d, want 12 (one event id, two rows)", both)
 	}
-	if err := webhook.Delete(t.Context(), w.DB.DB, hook); err != nil {
+	if err := webhook.Delete(t.Context(), w.DB, hook); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Int(`SELECT (SELECT count(*) FROM webhook_deliveries) + (SELECT count(*) FROM webhook_triggers)`); n != 0 {
@@ -241,12 +242,12 @@ func TestTargetsTakeTurns(t *testing.T) {
 	var got []int
 	for range 6 {
 		w.spread()
-		due, err := webhook.DueDeliveries(t.Context(), w.DB.DB, false, webhook.Busy{MaxOfOwner: 10}, 1)
+		due, err := webhook.DueDeliveries(t.Context(), w.DB, false, webhook.Busy{MaxOfOwner: 10}, 1)
 		if err != nil || len(due) != 1 {
 			t.Fatalf("%+v, %v", due, err)
 		}
 		got = append(got, due[0].WebhookID)
-		if err := webhook.RecordDelivery(t.Context(), w.DB.DB, webhook.DeliveryResult{ID: due[0].ID, WebhookID: due[0].WebhookID, State: "DELIVERED", Status: 200}); err != nil {
+		if err := webhook.RecordDelivery(t.Context(), w.DB, webhook.DeliveryResult{ID: due[0].ID, WebhookID: due[0].WebhookID, State: "DELIVERED", Status: 200}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -267,7 +268,7 @@ func TestLimitsOfWebhooks(t *testing.T) {
 	ws := 1
 	create := func(h webhook.Webhook) error {
 		h.WorkspaceID, h.URL, h.Type, h.Mode = &ws, "https://example.com", event.Default, event.Workspace
-		_, err := webhook.Insert(t.Context(), w.DB.DB, h)
+		_, err := webhook.Insert(t.Context(), w.DB, h)
 		return err
 	}
 	if err := create(webhook.Webhook{Name: "one more", Triggers: []webhook.Trigger{{Type: event.Threshold}}}); !fault.Is(err, fault.TooMany) {
@@ -284,7 +285,7 @@ func TestLimitsOfWebhooks(t *testing.T) {
 	if err := create(webhook.Webhook{Name: "over"}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one more webhook: %v", err)
 	}
-	if list, err := webhook.List(t.Context(), w.DB.DB, auth.Everywhere(), 0); err != nil || len(list) != webhook.MaxWebhooks || len(list[0].Triggers) != webhook.MaxSearches {
+	if list, err := webhook.List(t.Context(), w.DB, auth.Everywhere(), 0); err != nil || len(list) != webhook.MaxWebhooks || len(list[0].Triggers) != webhook.MaxSearches {
 		t.Errorf("%d webhooks, %v", len(list), err)
 	}
 }
@@ -299,10 +300,10 @@ func TestTriggersOfOneOwner(t *testing.T) {
 	w.Exec(`INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'h', 'http://127.0.0.1', 'DEFAULT', 'WORKSPACE' FROM workspaces WHERE owner_id = $1`, mine)
 	w.Exec(`INSERT INTO webhook_triggers (webhook_id, type, condition) SELECT h.id, 'TASK_LOG', '{"regex": "x"}' FROM webhooks h, generate_series(1, $1)`, webhook.MaxOwnSearches/10)
 	trigger := webhook.Trigger{Type: event.TaskLog}
-	if err := webhook.HasRoom(t.Context(), w.DB.DB, webhook.Webhook{WorkspaceID: &last, Triggers: []webhook.Trigger{trigger}}); !fault.Is(err, fault.TooMany) {
+	if err := webhook.HasRoom(t.Context(), w.DB, webhook.Webhook{WorkspaceID: &last, Triggers: []webhook.Trigger{trigger}}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one trigger too many of an owner: %v", err)
 	}
-	if err := webhook.HasRoom(t.Context(), w.DB.DB, webhook.Webhook{WorkspaceID: &other, Triggers: []webhook.Trigger{trigger}}); err != nil {
+	if err := webhook.HasRoom(t.Context(), w.DB, webhook.Webhook{WorkspaceID: &other, Triggers: []webhook.Trigger{trigger}}); err != nil {
 		t.Errorf("a trigger of another owner: %v", err)
 	}
 }
@@ -315,7 +316,7 @@ func TestWebhooksKeepToTheirScope(t *testing.T) {
 	w.hook("theirs", theirs, event.Workspace, onCompleted)
 	w.hook("everywhere", 0, event.Workspace, onCompleted)
 	for want, in := range map[string]auth.Scope{"ours theirs everywhere": auth.Everywhere(), "ours": {Workspaces: []int{1}}, "theirs": {Workspaces: []int{theirs}}, "": {}} {
-		list, err := webhook.List(t.Context(), w.DB.DB, in, 0)
+		list, err := webhook.List(t.Context(), w.DB, in, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -36,7 +36,7 @@ func (w *world) hook(name string, workspace int, mode string, triggers ...string
 		}
 		h.Triggers = append(h.Triggers, t)
 	}
-	id, err := webhook.Insert(w.T.Context(), w.DB.DB, h)
+	id, err := webhook.Insert(w.T.Context(), w.DB, h)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func (w *world) spread() {
 	w.T.Helper()
 	for {
 		n := 0
-		err := w.DB.Tx(w.T.Context(), func(tx *store.DB) (err error) {
-			n, _, err = webhook.SpreadEvents(w.T.Context(), tx.DB, webhook.Round{Most: spreadTogether})
+		err := w.DB.Tx(w.T.Context(), func(tx *database.DB) (err error) {
+			n, _, err = webhook.SpreadEvents(w.T.Context(), tx, webhook.Round{Most: spreadTogether})
 			return err
 		})
 		if err != nil {
@@ -67,7 +67,7 @@ func (w *world) spread() {
 func (w *world) waitingOf(hook, n int) {
 	w.T.Helper()
 	w.Exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event) SELECT $1, gen_random_uuid(), '{}' FROM generate_series(1, $2)`, hook, n)
-	if err := webhook.RecountWaiting(w.T.Context(), w.DB.DB); err != nil {
+	if err := webhook.RecountWaiting(w.T.Context(), w.DB); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -76,7 +76,7 @@ func (w *world) waitingOf(hook, n int) {
 func (w *world) events(hook int) []event.Event {
 	w.T.Helper()
 	w.spread()
-	list, err := webhook.Deliveries(w.T.Context(), w.DB.DB, hook, 0, 1000)
+	list, err := webhook.Deliveries(w.T.Context(), w.DB, hook, 0, 1000)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func (w *world) hooked(section string) int {
 }
 
 func (w *world) moveTo(id int, saw, state string, then error) error {
-	return w.DB.Tx(context.Background(), func(tx *store.DB) error {
-		err := rows.ApplyChanges(context.Background(), tx.DB, &rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: state == "COMPLETED"}}})
+	return w.DB.Tx(context.Background(), func(tx *database.DB) error {
+		err := rows.ApplyChanges(context.Background(), tx, &rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: state == "COMPLETED"}}})
 		return errors.Join(err, then)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
@@ -20,15 +20,15 @@ func TestTemplates(t *testing.T) {
 		return workspaces.Template{Name: name, WorkspaceID: 1, OwnerID: 2, Source: "a: 1 # one\n", Config: []byte(`{"a": 1}`)}
 	}
 	for _, name := range []string{"b", "a%", "ab"} {
-		if err := workspaces.CreateTemplate(ctx, w.DB.DB, sample(name)); err != nil {
+		if err := workspaces.CreateTemplate(ctx, w.DB, sample(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := workspaces.CreateTemplate(ctx, w.DB.DB, sample("b")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), `template "b" already`) {
+	if err := workspaces.CreateTemplate(ctx, w.DB, sample("b")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), `template "b" already`) {
 		t.Errorf("a second template with the same name: %v", err)
 	}
 	names := func(f workspaces.TemplateFilter) (out []string) {
-		list, err := workspaces.Templates(ctx, w.DB.DB, auth.Everywhere(), f, 0, database.MaxPage)
+		list, err := workspaces.Templates(ctx, w.DB, auth.Everywhere(), f, 0, database.MaxPage)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,19 +42,19 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", f, got, want)
 		}
 	}
-	if err := workspaces.ChangeTemplate(ctx, w.DB.DB, "b", "a: 2\n", []byte(`{"a": 2}`)); err != nil {
+	if err := workspaces.ChangeTemplate(ctx, w.DB, "b", "a: 2\n", []byte(`{"a": 2}`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(workspaces.RenameTemplate(ctx, w.DB.DB, "b", "c"), workspaces.DeleteTemplate(ctx, w.DB.DB, "ab")); err != nil {
+	if err := errors.Join(workspaces.RenameTemplate(ctx, w.DB, "b", "c"), workspaces.DeleteTemplate(ctx, w.DB, "ab")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := workspaces.TemplateByName(ctx, w.DB.DB, "c"); err != nil || got.Source != "a: 2\n" || string(got.Config) != `{"a": 2}` || got.OwnerID != 2 {
+	if got, err := workspaces.TemplateByName(ctx, w.DB, "c"); err != nil || got.Source != "a: 2\n" || string(got.Config) != `{"a": 2}` || got.OwnerID != 2 {
 		t.Errorf("%+v %v", got, err)
 	}
-	if err := workspaces.RenameTemplate(ctx, w.DB.DB, "c", "a%"); !fault.Is(err, fault.Conflict) {
+	if err := workspaces.RenameTemplate(ctx, w.DB, "c", "a%"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rename to a name in use: %v", err)
 	}
-	for what, err := range map[string]error{"change": workspaces.ChangeTemplate(ctx, w.DB.DB, "z", "", []byte(`{}`)), "rename": workspaces.RenameTemplate(ctx, w.DB.DB, "z", "y"), "delete": workspaces.DeleteTemplate(ctx, w.DB.DB, "z")} {
+	for what, err := range map[string]error{"change": workspaces.ChangeTemplate(ctx, w.DB, "z", "", []byte(`{}`)), "rename": workspaces.RenameTemplate(ctx, w.DB, "z", "y"), "delete": workspaces.DeleteTemplate(ctx, w.DB, "z")} {
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s a template that does not exist: %v", what, err)
 		}
@@ -66,7 +66,7 @@ func TestTemplatesDoNotFillAPage(t *testing.T) {
 	w := rowtest.New(t)
 	names := func(offset, limit int) string {
 		t.Helper()
-		list, err := workspaces.Templates(t.Context(), w.DB.DB, auth.Everywhere(), workspaces.TemplateFilter{}, offset, limit)
+		list, err := workspaces.Templates(t.Context(), w.DB, auth.Everywhere(), workspaces.TemplateFilter{}, offset, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestTemplatesDoNotFillAPage(t *testing.T) {
 	}
 	owner := w.Int(`SELECT id FROM users WHERE username = 'determined'`)
 	for _, name := range []string{"a", "b", "c"} {
-		if err := workspaces.CreateTemplate(t.Context(), w.DB.DB, workspaces.Template{Name: name, WorkspaceID: 1, OwnerID: owner, Source: "name: x", Config: []byte(`{"name": "x"}`)}); err != nil {
+		if err := workspaces.CreateTemplate(t.Context(), w.DB, workspaces.Template{Name: name, WorkspaceID: 1, OwnerID: owner, Source: "name: x", Config: []byte(`{"name": "x"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestTemplatesDoNotFillAPage(t *testing.T) {
 			t.Errorf("the page that begins at %d is %q, want %q", at, got, want)
 		}
 	}
-	if n, err := workspaces.CountTemplates(t.Context(), w.DB.DB, auth.Everywhere(), workspaces.TemplateFilter{}); err != nil || n != 3 {
+	if n, err := workspaces.CountTemplates(t.Context(), w.DB, auth.Everywhere(), workspaces.TemplateFilter{}); err != nil || n != 3 {
 		t.Errorf("there are %d templates, %v", n, err)
 	}
 }

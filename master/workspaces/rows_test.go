@@ -5,14 +5,14 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // TestWorkspacesKeepToTheirScope tests that no list returns a row of a workspace outside of its scope, nor any row for the zero scope.
 func TestWorkspacesKeepToTheirScope(t *testing.T) {
 	w := rowtest.New(t)
-	ctx, db := t.Context(), w.DB.DB
+	ctx, db := t.Context(), w.DB
 	theirs := w.Int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	w.Exec(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'P', 1)`, theirs)
 	w.Exec(`INSERT INTO project_visits (user_id, project_id) SELECT 1, id FROM projects`)

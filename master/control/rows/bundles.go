@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -39,7 +39,7 @@ func ApplyChanges(ctx context.Context, db *database.DB, c *Changes) error {
 func (c *Changes) queue(s *database.Statements) {
 	queueAll(s, c.Experiments, queueExperiment)
 	queueAll(s, c.Queue, queueWork)
-	queueAll(s, c.NewTrials, store.QueueNewTrial)
+	queueAll(s, c.NewTrials, experiments.QueueNewTrial)
 	queueAll(s, c.Allocations, queueAllocation)
 	queueAll(s, c.Trials, queueTrial)
 	queueAll(s, c.Reopened, queueReopened)

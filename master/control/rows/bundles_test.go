@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -30,8 +29,8 @@ func TestAnAttemptEndsAsItWasSeen(t *testing.T) {
 				Outcome: "unplaced", ExitReason: "it did not start"}},
 			NewAllocations: []tasks.NewAttempt{{ID: task + ".2", TaskID: task, RunID: 2, Pool: "default", Slots: 1}}}}
 		var failures map[string]error
-		if err := w.DB.Tx(t.Context(), func(tx *store.DB) (err error) {
-			failures, err = ApplyBundles(t.Context(), tx.DB, []Bundle{bundle})
+		if err := w.DB.Tx(t.Context(), func(tx *database.DB) (err error) {
+			failures, err = ApplyBundles(t.Context(), tx, []Bundle{bundle})
 			return err
 		}); err != nil {
 			t.Fatal(err)

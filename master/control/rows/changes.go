@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
@@ -25,7 +25,7 @@ type Changes struct {
 	NewAllocations []tasks.NewAttempt
 	Allocations    []AllocationChange
 	Placements     []Placement
-	Events         []store.NewEvent
+	Events         []experiments.NewEvent
 	Failures       []nodes.FailureCount
 }
 
@@ -202,9 +202,9 @@ func queuePlacement(b *database.Statements, p Placement) {
 
 // queueEvents adds a bundle's events. It locks the counter row of the experiment. Bundles
 // are in the order of experiments, so masters lock these rows in the same order as
-// store.AppendEvents does.
-func queueEvents(b *database.Statements, events []store.NewEvent) {
-	byExperiment := map[int][]store.NewEvent{}
+// experiments.AppendEvents does.
+func queueEvents(b *database.Statements, events []experiments.NewEvent) {
+	byExperiment := map[int][]experiments.NewEvent{}
 	for _, e := range events {
 		byExperiment[e.ExperimentID] = append(byExperiment[e.ExperimentID], e)
 	}

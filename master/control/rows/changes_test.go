@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/attempts"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestTheLoopAgainstAClaim tests a claim during which the loop wants to end the attempt because
@@ -17,22 +17,22 @@ func TestTheLoopAgainstAClaim(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	exp := w.Experiment(rowtest.LossSearcher)
-	loop, other := w.Open(2, store.Options{}), w.Open(1, store.Options{})
+	loop, other := w.Open(2), w.Open(1)
 	for i := range 5 {
 		id := w.Attempt(w.Trial(exp, i, 0), 1, 1)
 		claimed, ended := make(chan error, 1), make(chan error, 1)
-		if err := other.Tx(ctx, func(tx *store.DB) error {
+		if err := other.Tx(ctx, func(tx *database.DB) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM users FOR UPDATE`); err != nil {
 				return err
 			}
 			go func() {
-				_, err := attempts.Gate{DB: w.DB.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
+				_, err := attempts.Gate{DB: w.DB}.Claim(ctx, rowtest.Claim(id, 0, "n"))
 				claimed <- err
 			}()
 			w.WaitBlocked(1)
 			go func() {
-				ended <- loop.Tx(ctx, func(tx *store.DB) error {
-					return ApplyChanges(ctx, tx.DB, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED",
+				ended <- loop.Tx(ctx, func(tx *database.DB) error {
+					return ApplyChanges(ctx, tx, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED",
 						Ended: true, Unstarted: true, Outcome: "unplaced", ExitReason: "it did not start"}}})
 				})
 			}()
@@ -58,11 +58,11 @@ func TestTheLoopAgainstAClaim(t *testing.T) {
 func TestAnEndedAttemptKeepsNoGathers(t *testing.T) {
 	w := newWorld(t)
 	id := w.Attempt(w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1), 1, 2)
-	if _, _, err := attempts.Gather(t.Context(), w.DB.DB, attempts.Round{AllocationID: id, Purpose: "data"}, "0", 2, 100, []byte(`{}`)); err != nil || w.Int(`SELECT count(*) FROM gathers`) != 1 {
+	if _, _, err := attempts.Gather(t.Context(), w.DB, attempts.Round{AllocationID: id, Purpose: "data"}, "0", 2, 100, []byte(`{}`)); err != nil || w.Int(`SELECT count(*) FROM gathers`) != 1 {
 		t.Fatal(err)
 	}
-	err := w.DB.Tx(t.Context(), func(tx *store.DB) error {
-		return ApplyChanges(t.Context(), tx.DB, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
+	err := w.DB.Tx(t.Context(), func(tx *database.DB) error {
+		return ApplyChanges(t.Context(), tx, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	})
 	if n := w.Int(`SELECT count(*) FROM gathers`); err != nil || n != 0 {
 		t.Errorf("at the end there are %d: %v", n, err)

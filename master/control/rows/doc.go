@@ -15,5 +15,5 @@
 //	leftover.go        members whose files are to be read from their nodes
 //	regions.go         the regions of Nomad, their alarms and indexes
 //
-// The statements that both submissions and the loop use, such as that of a new trial, are in package store.
+// The statements that both submissions and the loop use, such as that of a new trial, are in the rooms.
 package rows

@@ -10,7 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -27,15 +27,15 @@ func TestLongConfigurationsOfLiveTasks(t *testing.T) {
 		w.Exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.1', $1, 1, 'default', 1, 42, 'PENDING')`, fmt.Sprint("t", i))
 		w.Exec(`INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, claimed_at) VALUES ($1 || '.1', 0, 'n', 'n', '{}', '{}', CASE WHEN $1 <> 't4' THEN now() END)`, fmt.Sprint("t", i))
 	}
-	list, err := database.Rows[LiveTask](t.Context(), w.DB.DB, liveTasks)
+	list, err := database.Rows[LiveTask](t.Context(), w.DB, liveTasks)
 	if err != nil || len(list) != 20 || string(list[0].Nomad) != `{"volumes": []}` || !list[0].Secrets || !list[0].Several {
 		t.Fatalf("%d live tasks, %v", len(list), err)
 	}
-	ports, err := tasks.LivePorts(t.Context(), w.DB.DB, auth.Everywhere())
+	ports, err := tasks.LivePorts(t.Context(), w.DB, auth.Everywhere())
 	if err != nil || len(ports["t3.1"]) != 1 || ports["t4.1"] != nil { // t4 has not begun
 		t.Errorf("ports: %v, %v", ports, err)
 	}
-	idle, err := tasks.IdleLimitOf(t.Context(), w.DB.DB, "t3")
+	idle, err := tasks.IdleLimitOf(t.Context(), w.DB, "t3")
 	if err != nil || idle.Timeout != "5m" {
 		t.Errorf("%+v, %v", idle, err)
 	}
@@ -83,7 +83,7 @@ func TestLongConfigurationsOfExperiments(t *testing.T) {
 	if n, whole := w.Pages(experimentRows, ids, []int{}), w.Pages(`SELECT config->'max_restarts' FROM experiments`); n > whole/2 {
 		t.Errorf("a load looks at %d pages; the configurations have %d", n, whole)
 	}
-	list, err := database.Rows[experimentRow](t.Context(), w.DB.DB, experimentRows, ids[:1], []int{})
+	list, err := database.Rows[experimentRow](t.Context(), w.DB, experimentRows, ids[:1], []int{})
 	if err != nil || string(list[0].Config) != `{"max_restarts": 3, "preemption_timeout": null}` {
 		t.Errorf("%s, %v", list[0].Config, err)
 	}
@@ -108,11 +108,11 @@ func TestLargeSubmissions(t *testing.T) {
 	for _, id := range ids {
 		queueForAttempt(b, WorkSubmit, id, "true")
 	}
-	if err := b.Send(t.Context(), w.DB.DB); err != nil {
+	if err := b.Send(t.Context(), w.DB); err != nil {
 		t.Fatal(err)
 	}
 	for large, want := range map[bool][]string{false: ids[:1], true: ids[1:]} {
-		list, err := DueWork(t.Context(), w.DB.DB, WorkSubmit, large, nil, 9)
+		list, err := DueWork(t.Context(), w.DB, WorkSubmit, large, nil, 9)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestLongNamesOfExperiments(t *testing.T) {
 	w := newWorld(t)
 	id := w.Experiment(`{"name": "random"}`)
 	w.Exec(`UPDATE experiments SET name = repeat('実', 80000) WHERE id = $1`, id)
-	if live := w.load(NewLiveCache(w.DB.DB)); len(live.Experiments) != 1 || live.Experiments[0].Name != strings.Repeat("実", 1000) {
+	if live := w.load(NewLiveCache(w.DB)); len(live.Experiments) != 1 || live.Experiments[0].Name != strings.Repeat("実", 1000) {
 		t.Errorf("the leader keeps a name of %d bytes", len(live.Experiments[0].Name))
 	}
 }

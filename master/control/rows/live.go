@@ -7,9 +7,9 @@ import (
 
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
@@ -172,12 +172,12 @@ type Live struct {
 	Tasks       []LiveTask
 	Allocations []LiveAllocation
 	Nodes       []nodes.Row
-	Events      []store.SearchEvent // after those that Known.Seen names
-	Workspaces  map[int]string      // names, by the projects of Experiments
-	Owners      map[int]string      // names of the owners of Experiments
-	Last        map[int]int64       // experiments that Known.Choose chose → their last event in the database; Events may end before it
-	Later       map[int]bool        // experiments that Known.Choose chose and that this load did not read
-	Matches     []LiveMatch         // matches of log policies with an action
+	Events      []experiments.SearchEvent // after those that Known.Seen names
+	Workspaces  map[int]string            // names, by the projects of Experiments
+	Owners      map[int]string            // names of the owners of Experiments
+	Last        map[int]int64             // experiments that Known.Choose chose → their last event in the database; Events may end before it
+	Later       map[int]bool              // experiments that Known.Choose chose and that this load did not read
+	Matches     []LiveMatch               // matches of log policies with an action
 	Failures    []nodes.FailureCount
 	Bindings    []workspaces.Binding
 	Quotas      []queue.Quota

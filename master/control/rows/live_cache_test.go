@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // liveWorld has two trials with attempts, and a cache that has loaded them.
@@ -18,7 +18,7 @@ func liveWorld(t *testing.T) (w *world, c *LiveCache, first, second int) {
 	w.Exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) SELECT task_id || '.9', task_id, 9, 'default', 2, 42, 'RUNNING' FROM trials`)
 	w.Exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) SELECT task_id || '.9', rank, 'n', 'n' FROM trials, generate_series(0, 1) rank`)
 	w.Exec(`INSERT INTO nodes (id, name, status, eligible, draining, inventory) VALUES ('b', 'b', 'ready', true, false, '{}'), ('a', 'a', 'ready', true, false, '{}')`)
-	return w, NewLiveCache(w.DB.DB), first, second
+	return w, NewLiveCache(w.DB), first, second
 }
 
 // load loads with a caller that has seen the events of all experiments.
@@ -154,7 +154,7 @@ func TestConfigurationsInSeveralLoads(t *testing.T) {
 		ids = append(ids, id)
 	}
 	w.Exec(`DELETE FROM experiments WHERE NOT id = ANY($1)`, ids)
-	c := NewLiveCache(w.DB.DB)
+	c := NewLiveCache(w.DB)
 	c.configBytes = 10*each + 1
 	seen, loads := map[int]int64{}, 0
 	for ; len(seen) < len(ids) && loads < 100; loads++ {

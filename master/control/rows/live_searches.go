@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
 )
 
 // Known tells a load which searches the caller has in memory.
@@ -139,8 +139,8 @@ func (c *LiveCache) readConfigs(ctx context.Context, tx *database.DB, live *Live
 }
 
 // eventsAfter reads all events after those that the caller has seen, usually few.
-func eventsAfter(ctx context.Context, tx *database.DB, ids []int, seqs []int64) ([]store.SearchEvent, error) {
-	return database.Rows[store.SearchEvent](ctx, tx, `
+func eventsAfter(ctx context.Context, tx *database.DB, ids []int, seqs []int64) ([]experiments.SearchEvent, error) {
+	return database.Rows[experiments.SearchEvent](ctx, tx, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
 		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) JOIN search_events s ON s.experiment_id = l.id AND s.seq > l.seq
 		ORDER BY s.experiment_id, s.seq`, ids, seqs)
@@ -165,10 +165,10 @@ func readOn(ctx context.Context, tx *database.DB, live *Live, chosen []Reading) 
 	for _, c := range counters {
 		live.Last[c.ID] = c.Last
 	}
-	events, _, err := store.SomeEvents(ctx, tx, `
+	events, _, err := experiments.SomeEvents(ctx, tx, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
 		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) CROSS JOIN LATERAL (
-			SELECT * FROM search_events e WHERE e.experiment_id = l.id AND e.seq > l.seq ORDER BY e.seq LIMIT $3) s LIMIT $3`, ids, seqs, store.MaxEvents)
+			SELECT * FROM search_events e WHERE e.experiment_id = l.id AND e.seq > l.seq ORDER BY e.seq LIMIT $3) s LIMIT $3`, ids, seqs, experiments.MaxEvents)
 	live.Events = append(live.Events, events...)
 	return err
 }

@@ -14,12 +14,12 @@ func TestPausedTasksAreNotLive(t *testing.T) {
 		w.task(tasks.New{ID: id, Type: "GENERIC", Generic: &tasks.NewGeneric{Submitted: []byte(`{}`)}})
 	}
 	for _, id := range []string{"paused", "pausing"} {
-		if err := tasks.PauseTree(t.Context(), w.DB.DB, id, "paused by ada"); err != nil {
+		if err := tasks.PauseTree(t.Context(), w.DB, id, "paused by ada"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.Exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE task_id = 'paused'`)
-	live, err := LoadLive(t.Context(), w.DB.DB, Known{})
+	live, err := LoadLive(t.Context(), w.DB, Known{})
 	if err != nil || len(live.Tasks) != 2 || live.Tasks[0].ID == "paused" || live.Tasks[1].ID == "paused" {
 		t.Errorf("the loop loads %+v, %v", live.Tasks, err)
 	}
@@ -31,11 +31,11 @@ func TestAllQuotasAreLive(t *testing.T) {
 	eight, one, two := 8, 1, 2
 	for _, q := range []queue.Quota{{WorkspaceID: &one}, {WorkspaceID: &one, UserID: &two}, {UserID: &two}} {
 		q.Measure, q.Hard = queue.MeasureSlots, &eight
-		if _, err := queue.SetQuota(t.Context(), w.DB.DB, q, func(queue.Quota) error { return nil }); err != nil {
+		if _, err := queue.SetQuota(t.Context(), w.DB, q, func(queue.Quota) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if live, err := LoadLive(t.Context(), w.DB.DB, Known{}); err != nil || len(live.Quotas) != 3 {
+	if live, err := LoadLive(t.Context(), w.DB, Known{}); err != nil || len(live.Quotas) != 3 {
 		t.Errorf("the loop reads %+v, %v", live.Quotas, err)
 	}
 }

@@ -20,7 +20,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	versions := func() map[string]string {
 		out := map[string]string{}
 		for _, id := range []string{"a", "b"} {
-			v, err := database.Scalar[string](t.Context(), w.DB.DB, `SELECT xmin::text || '/' || xmax::text FROM nodes WHERE id = $1`, id)
+			v, err := database.Scalar[string](t.Context(), w.DB, `SELECT xmin::text || '/' || xmax::text FROM nodes WHERE id = $1`, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	}
 	record := func() map[string]string {
 		t.Helper()
-		if err := RecordNodes(t.Context(), w.DB.DB, "", list); err != nil {
+		if err := RecordNodes(t.Context(), w.DB, "", list); err != nil {
 			t.Fatal(err)
 		}
 		return versions()
@@ -56,7 +56,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 		}
 	}
 	list = list[:1]
-	if err := RecordNodes(t.Context(), w.DB.DB, "", list); err != nil {
+	if err := RecordNodes(t.Context(), w.DB, "", list); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Int(`SELECT count(*) FROM nodes`); n != 1 {

@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 )
@@ -135,14 +134,14 @@ func (s *PendingSubmission) Who() (auth.Who, error) {
 }
 
 // Submissions reads those of these attempts that are still to be submitted.
-func Submissions(ctx context.Context, db *store.DB, ids []string) ([]PendingSubmission, error) {
-	list, err := database.Rows[PendingSubmission](ctx, db.DB, `
-		SELECT `+attempts.Columns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.Roles.Grants()+` FROM `+attempts.Tables+`
+func Submissions(ctx context.Context, db *database.DB, roles accounts.Roles, ids []string) ([]PendingSubmission, error) {
+	list, err := database.Rows[PendingSubmission](ctx, db, `
+		SELECT `+attempts.Columns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+roles.Grants()+` FROM `+attempts.Tables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
-	members, err := database.Rows[memberRow](ctx, db.DB, memberRows, ids)
+	members, err := database.Rows[memberRow](ctx, db, memberRows, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func Submissions(ctx context.Context, db *store.DB, ids []string) ([]PendingSubm
 			s.Members = append(s.Members, m.LiveMember)
 		}
 	}
-	if err := addNodes(ctx, db.DB, list, members); err != nil {
+	if err := addNodes(ctx, db, list, members); err != nil {
 		return nil, err
 	}
 	return list, addShown(ctx, db, list)
@@ -185,13 +184,13 @@ func addNodes(ctx context.Context, db *database.DB, list []PendingSubmission, me
 }
 
 // addShown adds the trials that TensorBoards show.
-func addShown(ctx context.Context, db *store.DB, list []PendingSubmission) error {
+func addShown(ctx context.Context, db *database.DB, list []PendingSubmission) error {
 	for i := range list {
 		if list[i].Type != task.Tensorboard {
 			continue
 		}
 		var err error
-		if list[i].Shows, err = tasks.ShownBy(ctx, db.DB, list[i].TaskID); err != nil {
+		if list[i].Shows, err = tasks.ShownBy(ctx, db, list[i].TaskID); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
 // TestFactsAboutLockedMembers: the leader waits for no member that somebody has locked, and gets the fact back.
@@ -19,15 +19,15 @@ func TestFactsAboutLockedMembers(t *testing.T) {
 	status := func(rank int) string {
 		return w.Text(`SELECT nomad_status FROM members WHERE allocation_id = $1 AND rank = $2`, id, rank)
 	}
-	err := w.DB.Tx(t.Context(), func(tx *store.DB) error {
+	err := w.DB.Tx(t.Context(), func(tx *database.DB) error {
 		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM members WHERE allocation_id = $1 AND rank = 1 FOR UPDATE`, id); err != nil {
 			return err
 		}
-		left, err := RecordFacts(t.Context(), w.DB.DB, facts)
+		left, err := RecordFacts(t.Context(), w.DB, facts)
 		if err != nil || len(left) != 1 || left[0] != facts[1] {
 			t.Errorf("left over: %+v, %v", left, err)
 		}
-		if err := RecordGone(t.Context(), w.DB.DB, []string{id}); err != nil {
+		if err := RecordGone(t.Context(), w.DB, []string{id}); err != nil {
 			t.Error(err)
 		}
 		if got := status(0) + " " + status(1) + " " + status(2); got != "gone  gone" {
@@ -38,7 +38,7 @@ func TestFactsAboutLockedMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, err := RecordFacts(t.Context(), w.DB.DB, facts); err != nil || len(left) != 0 || status(1) != "running" || status(0) != "gone" {
+	if left, err := RecordFacts(t.Context(), w.DB, facts); err != nil || len(left) != 0 || status(1) != "running" || status(0) != "gone" {
 		t.Errorf("left over: %+v, %v; the members are %s and %s", left, err, status(1), status(0))
 	}
 }

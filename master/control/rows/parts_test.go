@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 	trials "github.com/detent-ml/detent/master/trial"
 )
@@ -17,14 +17,14 @@ import (
 // continues continues a trial after its end.
 func (w *world) continues(trial int) error {
 	c := Changes{Reopened: []ReopenedTrial{{ID: trial, TaskID: w.TaskOf(trial), HParams: []byte(`{}`)}}}
-	return w.DB.Tx(w.T.Context(), func(tx *store.DB) error { return ApplyChanges(w.T.Context(), tx.DB, &c) })
+	return w.DB.Tx(w.T.Context(), func(tx *database.DB) error { return ApplyChanges(w.T.Context(), tx, &c) })
 }
 
 // TestContinuingBeginsAPart: each continuation stores a part, with where its attempts and its lines begin and how the part before it had
 // ended, and TaskOrPart shows each of them by its own name.
 func TestContinuingBeginsAPart(t *testing.T) {
 	w := newWorld(t)
-	s := logs.NewStore(w.DB.DB, w.Bus, logs.Settings{Days: logs.Forever})
+	s := logs.NewStore(w.DB, w.Bus, logs.Settings{Days: logs.Forever})
 	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
 	task := w.TaskOf(trial)
 	w.Attempt(trial, 1, 1)
@@ -55,7 +55,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 	var before tasks.Task
 	for n, want := range []string{"TERMINATED it failed runs 1 to 3", "TERMINATED it failed again runs 3 to 4", "QUEUED  runs 4 to 0"} {
 		name := trials.PartID(task, n)
-		k, err := tasks.GetOrPart(t.Context(), w.DB.DB, name)
+		k, err := tasks.GetOrPart(t.Context(), w.DB, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 		if n > 0 && (before.EndedAt == nil || !k.CreatedAt.After(*before.EndedAt)) || (k.EndedAt == nil) != (n == 2) {
 			t.Errorf("part %d is from %v to %v, after one that ended at %v", n, k.CreatedAt, k.EndedAt, before.EndedAt)
 		}
-		list, err := tasks.Attempts(t.Context(), w.DB.DB, task, k.Part)
+		list, err := tasks.Attempts(t.Context(), w.DB, task, k.Part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 		t.Errorf("the proxy finds %s, %s: %v", p.ID, p.Newest, err)
 	}
 	for _, name := range []string{trials.PartID(task, 3), task + "-02", task + "-x"} {
-		if k, err := tasks.GetOrPart(t.Context(), w.DB.DB, name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) {
+		if k, err := tasks.GetOrPart(t.Context(), w.DB, name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is task %s, part %d: %v", name, k.ID, k.Part.N, err)
 		}
 		if _, err := w.pages().Task(t.Context(), name, ""); !fault.Is(err, fault.NotFound) {
@@ -95,7 +95,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 	}
 	w.Exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots) SELECT $2, 'COMMAND', job_id, owner_id, workspace_id, name, pool, slots
 		FROM tasks WHERE id = $1`, task, trials.PartID(task, 1))
-	if k, err := tasks.GetOrPart(t.Context(), w.DB.DB, trials.PartID(task, 1)); err != nil || k.ID == task || k.Part.N != 0 {
+	if k, err := tasks.GetOrPart(t.Context(), w.DB, trials.PartID(task, 1)); err != nil || k.ID == task || k.Part.N != 0 {
 		t.Errorf("a task with the name of a part: %s, %v", k.ID, err)
 	}
 }

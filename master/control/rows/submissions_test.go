@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/detent-ml/detent/master/store/rowtest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -24,7 +24,7 @@ func TestSubmissionOfATrialThatStartsFromAnothers(t *testing.T) {
 			w.Exec(`UPDATE trials SET warm_start = $2 WHERE id = $1`, trial, checkpoint)
 		}
 		w.Exec(`UPDATE allocations SET state = 'ASSIGNED', submitted_at = NULL, kill_at = NULL, refused_why = '' WHERE id = $1`, id)
-		list, err := Submissions(t.Context(), w.DB, []string{id})
+		list, err := Submissions(t.Context(), w.DB, false, []string{id})
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%d submissions, %v", len(list), err)
 		}
@@ -46,7 +46,7 @@ func TestSubmissionOfATensorboard(t *testing.T) {
 	for _, id := range []string{"tb", "nb"} {
 		w.Exec(`UPDATE allocations SET state = 'ASSIGNED' WHERE id = $1 || '.1'`, id)
 	}
-	list, err := Submissions(t.Context(), w.DB, []string{"tb.1", "nb.1"})
+	list, err := Submissions(t.Context(), w.DB, false, []string{"tb.1", "nb.1"})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d submissions, %v", len(list), err)
 	}

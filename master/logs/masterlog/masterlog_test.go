@@ -9,13 +9,13 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs/masterlog"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 func newDB(t *testing.T) *database.DB {
 	t.Helper()
-	db, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: 4})
+	db, err := database.Open(t.Context(), pgtest.New(t, schema.Hash(), schema.Migrate), database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/summary"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // At its bounds, a summary keeps the metrics that it has.
 func TestBoundsOfSummaries(t *testing.T) {
-	db, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: 1})
+	db, err := database.Open(t.Context(), pgtest.New(t, schema.Hash(), schema.Migrate), database.Options{MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/logs/masterlog"
@@ -30,7 +31,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -52,7 +54,7 @@ type Master struct {
 	URL     string // of the Front
 	Front   *Front
 	Nomad   *clustertest.Nomad
-	DB      *store.DB
+	DB      *database.DB
 	Storage string // the cluster's checkpoint storage, a folder
 
 	t       testing.TB
@@ -64,30 +66,30 @@ type Master struct {
 // Start starts a master that runs until the test ends. Attempts run program; nil is Play.
 func Start(t testing.TB, program Program) *Master {
 	t.Helper()
-	return start(t, program, store.Options{})
+	return start(t, program, false)
 }
 
 // StartWithRoles starts a master that uses roles; the user admin is its ClusterAdmin.
 func StartWithRoles(t testing.TB, program Program) *Master {
 	t.Helper()
-	return start(t, program, store.Options{Roles: true})
+	return start(t, program, true)
 }
 
-func start(t testing.TB, program Program, options store.Options) *Master {
+func start(t testing.TB, program Program, roles accounts.Roles) *Master {
 	t.Helper()
 	m := &Master{t: t, Nomad: clustertest.New(), Storage: t.TempDir(), program: program}
 	if program == nil {
 		m.program = Play
 	}
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
 	ctx, cancel := context.WithCancel(context.Background())
-	pool, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})
+	db, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.DB = store.New(pool, options)
-	if options.Roles {
-		if _, err := accounts.BeginRoles(ctx, m.DB.DB); err != nil {
+	m.DB = db
+	if roles {
+		if _, err := accounts.BeginRoles(ctx, m.DB); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,11 +102,11 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	m.Front = newFront(m.address)
 	m.URL = m.Front.server.URL
 	said := &lines{}
-	kept := masterlog.New(m.DB.DB, slog.NewTextHandler(said, nil))
+	kept := masterlog.New(m.DB, slog.NewTextHandler(said, nil))
 	log := slog.New(kept)
 	bus := database.NewBus(dsn, log)
-	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB.DB, bus, log)
-	a, opener, loop := m.wire(ctx, bus, events, log)
+	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB, bus, log)
+	a, opener, loop := m.wire(ctx, roles, bus, events, log)
 	m.open = a.Router().Connections
 	var parts sync.WaitGroup
 	served := make(chan struct{})
@@ -112,9 +114,9 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { bus.Run(ctx) })
 	parts.Go(func() { opener.Run(ctx) })
-	parts.Go(func() { metrics.NewSummarizer(m.DB.DB, bus, log).Run(ctx) })
+	parts.Go(func() { metrics.NewSummarizer(m.DB, bus, log).Run(ctx) })
 	parts.Go(func() {
-		control.Lead(ctx, m.DB.DB, masterID, m.URL, log, func(ctx context.Context, l *control.Leadership) {
+		control.Lead(ctx, m.DB, masterID, m.URL, log, func(ctx context.Context, l *control.Leadership) {
 			var sends sync.WaitGroup
 			sends.Go(func() { events.Run(ctx, l.Term, l.Holds) })
 			loop.Run(ctx, l)
@@ -138,14 +140,14 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 		}
 	})
 	m.Until("the master knows its node", func() bool {
-		known, err := nodes.List(ctx, m.DB.DB)
+		known, err := nodes.List(ctx, m.DB)
 		return err == nil && len(known) > 0
 	})
 	return m
 }
 
 // wire builds the parts of the master as package server does.
-func (m *Master) wire(ctx context.Context, bus *database.Bus, events *sender.Sender, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
+func (m *Master) wire(ctx context.Context, roles accounts.Roles, bus *database.Bus, events *sender.Sender, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
 	m.t.Helper()
 	none := strings.Repeat("0", 64)
 	site := task.Site{ClusterID: clusterID, ClusterName: "test", MasterID: masterID, PublicURL: m.URL, TaskURLs: []string{m.address},
@@ -155,13 +157,13 @@ func (m *Master) wire(ctx context.Context, bus *database.Bus, events *sender.Sen
 		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, Preemption: true, Priority: 42, MaxAux: 100}}
 	view := m.Nomad.Cluster(clusterID)
 	locate := func(context.Context, string) (string, int, error) { return "", 0, nil } // no program has a page
-	opener, err := proxy.New(proxy.Origins{Master: m.URL, URL: "http://127.0.0.1:1"}, proxy.Rules{OpenPorts: true}, tasks.Directory{DB: m.DB.DB, Roles: m.DB.Roles}, locate, log)
+	opener, err := proxy.New(proxy.Origins{Master: m.URL, URL: "http://127.0.0.1:1"}, proxy.Rules{OpenPorts: true}, tasks.Directory{DB: m.DB, Roles: roles}, locate, log)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Task: site.Job, Logs: logs.NewStore(m.DB.DB, bus, logs.Settings{Days: logs.Forever}), AvoidAfter: AvoidAfter, LaunchError: true},
+	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Roles: roles, Task: site.Job, Logs: logs.NewStore(m.DB, bus, logs.Settings{Days: logs.Forever}), AvoidAfter: AvoidAfter, LaunchError: true},
 		m.DB, bus, view, log)
-	a := api.New(ctx, api.Config{ClusterName: "test", Logs: logs.Settings{Days: logs.Forever}, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
+	a := api.New(ctx, api.Config{Roles: roles, ClusterName: "test", Logs: logs.Settings{Days: logs.Forever}, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
 		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage}, Webhooks: events,
 		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, identity{view}, nowhere{}, log)
@@ -238,7 +240,7 @@ func (m *Master) Until(what string, so func() bool) {
 func (m *Master) Ended(id int) {
 	m.t.Helper()
 	m.Until("the end of an experiment", func() bool {
-		e, err := m.DB.Experiment(m.t.Context(), id)
+		e, err := experiments.Get(m.t.Context(), m.DB, id)
 		if err != nil {
 			m.t.Fatal(err)
 		}

@@ -109,7 +109,7 @@ const (
 
 // open is ready until it is killed. If the description is "broken", it fails at once.
 func open(ctx context.Context, a *Attempt) int {
-	k, err := tasks.Get(ctx, a.m.DB.DB, a.TaskID)
+	k, err := tasks.Get(ctx, a.m.DB, a.TaskID)
 	if err != nil {
 		a.m.t.Errorf("task %s: %v", a.TaskID, err)
 		return 1

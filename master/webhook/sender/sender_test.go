@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/schema"
+
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -27,7 +29,7 @@ const key = "sesame"
 // A world is a database with an experiment that names the webhooks of a test.
 type world struct {
 	t          *testing.T
-	db         *store.DB
+	db         *database.DB
 	bus        *database.Bus
 	term       int64
 	experiment int
@@ -35,18 +37,17 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 24})
+	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 24})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	w := &world{t: t, db: db, bus: database.NewBus(dsn, slog.New(slog.DiscardHandler))}
 	if w.term, err = db.Elect(t.Context(), "m1", "", time.Hour); err != nil || w.term == 0 {
 		t.Fatal(w.term, err)
 	}
-	w.experiment, err = db.CreateExperiment(t.Context(), store.NewExperiment{OwnerID: 1, ProjectID: 1, Name: "iris", Pool: "default", Weight: 1, Priority: 42,
+	w.experiment, err = experiments.Create(t.Context(), db, nil, experiments.New{OwnerID: 1, ProjectID: 1, Name: "iris", Pool: "default", Weight: 1, Priority: 42,
 		Config: []byte(`{"integrations": {"webhooks": {"webhook_name": ["hook"]}}}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) hook(url string) int {
 	w.t.Helper()
-	id, err := webhook.Insert(w.t.Context(), w.db.DB, webhook.Webhook{Name: "hook", URL: url, Type: event.Default, Mode: event.Specific,
+	id, err := webhook.Insert(w.t.Context(), w.db, webhook.Webhook{Name: "hook", URL: url, Type: event.Default, Mode: event.Specific,
 		Triggers: []webhook.Trigger{{Type: event.Custom}}})
 	if err != nil {
 		w.t.Fatal(err)
@@ -67,7 +68,7 @@ func (w *world) hook(url string) int {
 // fire stores an event for all webhooks.
 func (w *world) fire(title string) {
 	w.t.Helper()
-	if _, err := webhook.FireCustom(w.t.Context(), w.db.DB, w.experiment, nil, event.CustomData{Title: title, Level: "INFO"}); err != nil {
+	if _, err := webhook.FireCustom(w.t.Context(), w.db, w.experiment, nil, event.CustomData{Title: title, Level: "INFO"}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.bus.Publish(webhook.Topic)
@@ -91,7 +92,7 @@ func (w *world) lead(s *Sender, term int64) (stop func()) {
 }
 
 func (w *world) sender() *Sender {
-	return New(Config{SigningKey: key, Allow: loopback(), Timeout: 5 * time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
+	return New(Config{SigningKey: key, Allow: loopback(), Timeout: 5 * time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
 }
 
 // until waits for something, on a slow machine too.
@@ -106,7 +107,7 @@ func (w *world) until(what string, so func() bool) {
 
 func (w *world) deliveries(hook int) []webhook.Delivery {
 	w.t.Helper()
-	list, err := webhook.Deliveries(w.t.Context(), w.db.DB, hook, 0, 1000)
+	list, err := webhook.Deliveries(w.t.Context(), w.db, hook, 0, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -260,7 +261,7 @@ func TestNothingInside(t *testing.T) {
 	g := newTarget(t, nil)
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
 	t.Setenv("HTTP_PROXY", g.URL) // the environment of the operator leads nowhere either
-	s := New(Config{Timeout: 5 * time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
+	s := New(Config{Timeout: 5 * time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
 	for _, address := range []string{"http://127.0.0.1" + port, "http://localhost" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port,
 		"http://2130706433" + port, "http://0x7f000001" + port, "http://127.1" + port, "http://[::1]" + port, "http://169.254.169.254/latest/meta-data", "http://localhost.localdomain" + port} {
 		d := webhook.Delivery{ID: 1, URL: address, Type: event.Default, EventID: "x", Event: []byte(`{"event_type":"CUSTOM"}`)}
@@ -362,7 +363,7 @@ func TestSlowTargetsDelayNoOther(t *testing.T) {
 		w.hook(slow.URL)
 	}
 	w.hook(good.URL)
-	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
+	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
 	w.fire("e0")
 	w.lead(s, w.term)
 	w.until("the first event arrives", func() bool { return len(good.all()) == 1 })
@@ -398,7 +399,7 @@ func TestSlowOwnersDelayNoOther(t *testing.T) {
 		}
 	}
 	w.hook(good.URL)
-	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Minute}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
+	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Minute}, w.db, w.bus, slog.New(slog.DiscardHandler))
 	w.lead(s, w.term)
 	w.until("the slow ones have what they may", func() bool { return len(slow.all()) == maxOfOwner })
 	for i := range 5 {
@@ -451,7 +452,7 @@ func TestFailingEventsDelayNoOther(t *testing.T) {
 		w.fire(fmt.Sprint("e", i))
 		w.until("a later event arrives", func() bool { return len(g.all()) == i+1 })
 	}
-	left, err := database.Scalar[int](t.Context(), w.db.DB, `SELECT count(*) FROM webhook_outbox`)
+	left, err := database.Scalar[int](t.Context(), w.db, `SELECT count(*) FROM webhook_outbox`)
 	if err != nil || left != 1000 {
 		t.Errorf("%d events are left, %v", left, err)
 	}
@@ -463,7 +464,7 @@ func TestErrorsNameNoAddress(t *testing.T) {
 	closed := newTarget(t, nil)
 	port := closed.URL[strings.LastIndex(closed.URL, ":"):]
 	closed.Close()
-	inside := New(Config{Timeout: 5 * time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
+	inside := New(Config{Timeout: 5 * time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
 	for _, c := range []struct {
 		s          *Sender
 		host, want string
@@ -482,7 +483,7 @@ func TestSendTest(t *testing.T) {
 	w := newWorld(t)
 	g := newTarget(t, nil)
 	id := w.hook(g.URL)
-	hook, err := webhook.Get(t.Context(), w.db.DB, id)
+	hook, err := webhook.Get(t.Context(), w.db, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 // All test processes of a user share one server. One database for each schema is migrated once and then
 // copied for each test, which takes milliseconds:
 //
-//	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+//	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
 //
 // The first test starts the server, without protection against a crash of the machine: in /dev/shm if
 // enough memory is free, else in the cache. The server continues to run when the process ends, because

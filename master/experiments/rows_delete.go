@@ -1,0 +1,75 @@
+package experiments
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// An experiment may have more rows than one transaction of the leader can delete within its
+// time limit. So DeleteRows deletes them in parts: first its tasks with their rows, last the
+// experiment itself. These constants limit a part.
+const (
+	deleteTasksBatch   = 50
+	deleteMetricsBatch = 20_000
+	deleteChunksBatch  = 500 // of logs
+	deleteOthersBatch  = 5_000
+)
+
+// DeleteRows deletes a part of the rows of an experiment, in the leader's transaction. done is
+// true after the last part.
+func DeleteRows(ctx context.Context, db *database.DB, experiment int) (done bool, err error) {
+	state, err := database.Scalar[string](ctx, db, `SELECT state FROM experiments WHERE id = $1 FOR UPDATE`, experiment)
+	if fault.Is(err, fault.NotFound) {
+		return true, nil
+	}
+	if err != nil || state != "DELETING" {
+		return err == nil, err
+	}
+	tasks, err := database.Scalars[string](ctx, db, `SELECT id FROM tasks WHERE experiment_id = $1 ORDER BY id LIMIT $2`, experiment, deleteTasksBatch)
+	if err != nil {
+		return false, err
+	}
+	if len(tasks) > 0 {
+		return false, deleteTaskRows(ctx, db, tasks)
+	}
+	full, err := deletePart(ctx, db, `DELETE FROM search_events WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM search_events WHERE experiment_id = $1 LIMIT $2))`, experiment, deleteOthersBatch)
+	if err != nil || full {
+		return false, err
+	}
+	_, err = db.Exec(ctx, `DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'`, experiment)
+	return err == nil, err
+}
+
+// deleteTaskRows deletes tasks whose remaining rows are few enough for one transaction.
+func deleteTaskRows(ctx context.Context, db *database.DB, tasks []string) error {
+	for _, part := range []struct {
+		sql   string
+		limit int
+	}{
+		{`DELETE FROM metrics WHERE ctid = ANY(ARRAY(SELECT m.ctid FROM trials t JOIN metrics m ON m.trial_id = t.id
+			WHERE t.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
+		{`DELETE FROM log_chunks c USING (SELECT x.tableoid, x.ctid FROM log_tasks l JOIN log_chunks x ON x.log_task = l.id
+			WHERE l.task_id = ANY($1) LIMIT $2) o WHERE c.tableoid = o.tableoid AND c.ctid = o.ctid`, deleteChunksBatch},
+		{`DELETE FROM gathers WHERE ctid = ANY(ARRAY(SELECT g.ctid FROM allocations a JOIN gathers g ON g.allocation_id = a.id
+			WHERE a.task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
+		{`DELETE FROM removals WHERE ctid = ANY(ARRAY(SELECT ctid FROM removals WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
+		{`DELETE FROM checkpoints WHERE ctid = ANY(ARRAY(SELECT ctid FROM checkpoints WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
+		{`DELETE FROM log_matches WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_matches WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
+		{`DELETE FROM allocations WHERE ctid = ANY(ARRAY(SELECT ctid FROM allocations WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
+	} {
+		if full, err := deletePart(ctx, db, part.sql, tasks, part.limit); err != nil || full {
+			return err
+		}
+	}
+	_, err := db.Exec(ctx, `DELETE FROM tasks WHERE id = ANY($1)`, tasks)
+	return err
+}
+
+// deletePart executes a DELETE; full is true if it deleted as many rows as its limit allows.
+func deletePart(ctx context.Context, db *database.DB, sql string, of any, limit int) (full bool, err error) {
+	n, err := db.Exec(ctx, sql, of, limit)
+	return n >= int64(limit), err
+}

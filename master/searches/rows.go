@@ -1,0 +1,79 @@
+package searches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/jsontext"
+)
+
+// Input is the input of a search: the configuration with which it began, the seed, and
+// the events after a number, limited to what fits into memory beside the search.
+type Input struct {
+	State  string
+	Config json.RawMessage
+	Seed   int64
+	Memory int64 // maximum memory of the search with all its events, in bytes
+	Events []experiments.SearchEvent
+	More   bool // there are more events
+}
+
+// ReadInput reads the input of a search. If after is not 0, the caller has the search up to
+// this event, and the result omits the configuration.
+func ReadInput(ctx context.Context, db *database.DB, experiment int, after int64) (Input, error) {
+	type head struct {
+		State  string          `db:"state"`
+		Config json.RawMessage `db:"config"`
+		Seed   int64           `db:"seed"`
+		Memory int64           `db:"memory"`
+	}
+	var in Input
+	err := db.Snapshot(ctx, func(tx *database.DB) error {
+		h, err := database.Row[head](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+			SELECT state, CASE WHEN $2::bigint > 0 THEN '{}'::jsonb ELSE coalesce(search_config, config) END AS config, seed, memory FROM experiments WHERE id = $1`, experiment, after)
+		if err != nil {
+			return err
+		}
+		in.State, in.Config, in.Seed, in.Memory = h.State, h.Config, h.Seed, h.Memory
+		in.Events, in.More, err = experiments.SomeEvents(ctx, tx, `
+			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`, experiment, after, experiments.MaxEvents)
+		return err
+	})
+	return in, err
+}
+
+// MemoryOf returns the maximum memory of an experiment's search, in bytes.
+func MemoryOf(ctx context.Context, db *database.DB, experiment int) (int64, error) {
+	return database.Scalar[int64](ctx, db, `SELECT memory FROM experiments WHERE id = $1`, experiment)
+}
+
+// AppendOperations adds the operations of a custom searcher's program to its search, if the
+// search has no events after the number `after`, up to which the operations were checked.
+// more is the memory that they add to the search, in bytes.
+func AppendOperations(ctx context.Context, db *database.DB, room *experiments.Memory, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
+	if err := jsontext.Storable(body); err != nil {
+		return false, err
+	}
+	errLate := errors.New("another event has come")
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if err := room.Grow(ctx, tx, experiment, more); err != nil { // locks the experiment's row before its counter, like the loop
+			return err
+		}
+		n, err := tx.Exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errLate
+		}
+		return experiments.AppendEvents(ctx, tx, []experiments.NewEvent{{ExperimentID: experiment, Kind: kind, Body: body}})
+	})
+	if errors.Is(err, errLate) {
+		return false, nil
+	}
+	return err == nil, err
+}
