@@ -285,8 +285,8 @@ golden:
     @go test $(grep -rlE --include='*_test.go' 'datadriven|"rewrite"' . | xargs -n1 dirname | sort -u) -rewrite
     @git --no-pager diff --stat
 
-# what must be so before a change goes in: formatted, tidy, licences named, documents whole
-verify: vet docs
+# what must be so before a change goes in: what is made can be made, formatted, tidy, licences named, documents whole
+verify: made vet docs
     @test -z "$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))" || { echo "not formatted (just fmt):" >&2; gofmt -l $(git ls-files -co --exclude-standard '*.go') >&2; exit 1; }
     @go mod tidy -diff
     @nomad="$({{ ready }} nomad)" && "$nomad" fmt -check nomad

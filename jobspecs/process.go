@@ -218,7 +218,7 @@ chmod +x det-runner && exec ./det-runner %s`, maxRunnerBytes, t.Runner.SHA256, v
 
 // runnerVariables are the variables that the runner reads and that not every job sets.
 func runnerVariables() []string {
-	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_MAIN_SECRETS", "DET_SHIP_WAIT_TIME", "DET_LOG_SPOOL_MAX_BYTES", "DET_NO_NEW_PRIVS"}
+	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_MAIN_SECRETS", "DET_SHIP_WAIT_TIME", "DET_LOG_BACKLOG_MAX_BYTES", "DET_NO_NEW_PRIVS"}
 }
 
 func (t *Task) env(rank int, verb string) map[string]string {

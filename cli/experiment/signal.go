@@ -51,7 +51,8 @@ func newSignal(a *app.App, verb, short, done string, send v1.Endpoint[v1.None, v
 	}
 }
 
-// newEnd is a signal that ends experiments. The master accepts it for an ended experiment, which it does not change.
+// newEnd makes a command that ends experiments. For an experiment that has ended already, the master accepts the call
+// and changes nothing.
 func newEnd(a *app.App, verb, short, done string, send v1.Endpoint[v1.None, v1.Empty]) *cobra.Command {
 	cmd := newSignal(a, verb, short, done, send)
 	cmd.RunE = app.ForEachTold(a, "experiment", func(c *client.Client, ctx context.Context, id int) (string, error) {

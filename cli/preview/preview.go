@@ -2,6 +2,7 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -95,10 +97,11 @@ func run(ctx context.Context, a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
-	sum, err := c.PreviewSearch(ctx, config)
+	out, err := client.Send(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
 	if err != nil {
 		return err
 	}
+	sum := cmp.Or(out.Summary, &v1.SearchSummary{})
 	if o.format.Structured() {
 		return o.format.Messages(a.IO.Out, sum)
 	}

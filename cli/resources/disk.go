@@ -59,11 +59,11 @@ func runUsersDisk(ctx context.Context, a *app.App, format output.Format) error {
 	if err != nil {
 		return err
 	}
-	list, limit, err := c.UsersDiskUse(ctx)
+	resp, err := client.Send(ctx, c, v1.ListDiskUse, v1.GetListRequest{Window: v1.Window{Limit: 1}})
 	if err != nil {
 		return err
 	}
-	return format.Print(a.IO, usersTable(list, limit, format.CSV), list)
+	return format.Print(a.IO, usersTable(resp.Users, resp.UserLimit, format.CSV), resp.Users)
 }
 
 // usersTable has sizes for eyes, or bytes.

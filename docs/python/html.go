@@ -1,130 +1,73 @@
 package python
 
 import (
-	"fmt"
-	"html"
 	"html/template"
 	"regexp"
 	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
-// writer is a page on its way to HTML.
-type writer struct {
-	out  strings.Builder
-	text []string // lines of the paragraph or of the item of a list that is being read
-	list bool     // within a list
-	code bool     // within a block of code
+// markdown turns a page into HTML.
+var markdown = goldmark.New(
+	goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(links{}, 100))),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{}, 1))))
+
+func toHTML(page string) template.HTML {
+	var out strings.Builder
+	_ = markdown.Convert([]byte(page), &out) // a strings.Builder reports no errors
+	return template.HTML(out.String())       //nolint:gosec // goldmark escapes all text
 }
 
-func toHTML(text string) template.HTML {
-	w := &writer{}
-	for line := range strings.Lines(text) {
-		w.line(strings.TrimRight(line, "\r\n"))
-	}
-	w.endList()
-	return template.HTML(w.out.String()) //nolint:gosec // all text of it went through html.EscapeString
-}
+var notOfAnchors = regexp.MustCompile(`[^a-z0-9_ -]`)
 
-func (w *writer) line(line string) {
-	fence := strings.HasPrefix(line, "```")
-	switch {
-	case w.code && fence:
-		w.code = false
-		w.out.WriteString("</pre>\n")
-	case w.code:
-		w.out.WriteString(html.EscapeString(line) + "\n")
-	case fence:
-		w.endList()
-		w.code = true
-		w.out.WriteString("<pre>")
-	case strings.HasPrefix(line, "<!--"):
-	case strings.HasPrefix(line, "#"):
-		w.endList()
-		w.heading(line)
-	case strings.HasPrefix(line, "- "):
-		w.item(line[2:])
-	case strings.HasPrefix(line, "  ") && w.list:
-		w.text = append(w.text, strings.TrimSpace(line))
-	case line == "":
-		w.endText()
-	default:
-		if w.list && len(w.text) == 0 {
-			w.endList()
+// links gives headings their anchors, as GitHub does, and leads links to the pages of the master.
+type links struct{}
+
+// Transform changes a page before it is written.
+func (links) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
 		}
-		w.text = append(w.text, line)
-	}
-}
-
-func (w *writer) heading(line string) {
-	words := strings.TrimLeft(line, "#")
-	level := min(len(line)-len(words), 6)
-	words = strings.TrimSpace(words)
-	fmt.Fprintf(&w.out, "<h%d id=\"%s\">%s</h%d>\n", level, anchor(words), inLine(words), level)
-}
-
-func (w *writer) item(text string) {
-	w.endText()
-	if !w.list {
-		w.list = true
-		w.out.WriteString("<ul>\n")
-	}
-	w.text = []string{text}
-}
-
-// endText writes what was read of a paragraph or of an item.
-func (w *writer) endText() {
-	if len(w.text) == 0 {
-		return
-	}
-	tag := "p"
-	if w.list {
-		tag = "li"
-	}
-	fmt.Fprintf(&w.out, "<%s>%s</%s>\n", tag, inLine(strings.Join(w.text, "\n")), tag)
-	w.text = nil
-}
-
-func (w *writer) endList() {
-	w.endText()
-	if w.list {
-		w.out.WriteString("</ul>\n")
-		w.list = false
-	}
-}
-
-var (
-	notOfAnchors = regexp.MustCompile(`[^a-z0-9_ -]`)
-	// parts are links, whose text may be code, and code.
-	parts = regexp.MustCompile("\\[(`?)([^]`]+)`?\\]\\(([^)\\s]+)\\)|`([^`]+)`")
-)
-
-// anchor is what a heading is linked by, as GitHub has it.
-func anchor(heading string) string {
-	return strings.ReplaceAll(notOfAnchors.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
-}
-
-// inLine is a text with its links and code.
-func inLine(text string) string {
-	var b strings.Builder
-	at := 0
-	for _, m := range parts.FindAllStringSubmatchIndex(text, -1) {
-		b.WriteString(html.EscapeString(text[at:m[0]]))
-		at = m[1]
-		if m[8] >= 0 {
-			b.WriteString("<code>" + html.EscapeString(text[m[8]:m[9]]) + "</code>")
-			continue
+		switch n := n.(type) {
+		case *ast.Heading:
+			words := strings.ToLower(string(n.Lines().Value(reader.Source())))
+			n.SetAttributeString("id", []byte(strings.ReplaceAll(notOfAnchors.ReplaceAllString(words, ""), " ", "-")))
+		case *ast.Link:
+			n.Destination = []byte(target(string(n.Destination)))
 		}
-		words := html.EscapeString(text[m[4]:m[5]])
-		if m[2] < m[3] {
-			words = "<code>" + words + "</code>"
+		return ast.WalkContinue, nil
+	})
+}
+
+// blocks writes blocks of code, leaves out comments, and writes links that the master does not serve as text.
+type blocks struct{}
+
+// RegisterFuncs names the functions that write these parts.
+func (blocks) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+	reg.Register(ast.KindHTMLBlock, func(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) { return ast.WalkSkipChildren, nil })
+	reg.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			_, _ = w.WriteString("<pre>" + template.HTMLEscapeString(string(n.Lines().Value(source))) + "</pre>\n")
 		}
-		if to := target(text[m[6]:m[7]]); to != "" {
-			words = `<a href="` + html.EscapeString(to) + `">` + words + "</a>"
+		return ast.WalkSkipChildren, nil
+	})
+	reg.Register(ast.KindLink, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch to := string(n.(*ast.Link).Destination); {
+		case to == "":
+		case entering:
+			_, _ = w.WriteString(`<a href="` + template.HTMLEscapeString(to) + `">`)
+		default:
+			_, _ = w.WriteString("</a>")
 		}
-		b.WriteString(words)
-	}
-	b.WriteString(html.EscapeString(text[at:]))
-	return b.String()
+		return ast.WalkContinue, nil
+	})
 }
 
 // target is where a link leads on the master, "" for what the master does not serve.

@@ -1,6 +1,5 @@
 // Package python holds the reference of the Python package, which plugins/harness/reference makes from its
-// docstrings when the programs are built, and turns its Markdown into HTML for the master. It reads the Markdown that is written there:
-// headings, paragraphs, lists of one level, blocks of code, and links and code within a line.
+// docstrings when the programs are built, and turns its Markdown into HTML for the master.
 package python
 
 import (

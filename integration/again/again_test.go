@@ -254,6 +254,9 @@ func TestAnEndedCallNamesWhatItLeftOut(t *testing.T) {
 	if got, want := said.leftOut(), "no data race in what ended in time; left out: example.test/fixture/hangs example.test/fixture/good"; got != want {
 		t.Errorf("the race detector's report is %q, want %q", got, want)
 	}
+	if got := otherQuarters("race 2") + otherQuarters("race"); got != "; left out: the packages of race 0, race 1, race 3" {
+		t.Errorf("the other quarters are %q", got)
+	}
 }
 
 func TestFlakyTestsAreRepeatedLater(t *testing.T) {

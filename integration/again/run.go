@@ -148,7 +148,7 @@ func (r *run) races(ctx context.Context, p part) {
 		limit = min(limit, time.Until(until)-forRaceRepeats)
 	}
 	if limit < minRace {
-		fmt.Fprintf(r.to.err, "no race detector this time: the tests have left %s\n", max(0, limit).Round(time.Second))
+		fmt.Fprintf(r.to.err, "no race detector this time: the tests have left %s; left out: all packages\n", max(0, limit).Round(time.Second))
 		return
 	}
 	inTime, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the race detector has %s", limit.Round(time.Second)))
@@ -170,7 +170,7 @@ func (r *run) races(ctx context.Context, p part) {
 		_, _ = r.to.out.Write(said.kept.kept)
 		r.fail(p.name + ": " + err.Error())
 	default:
-		fmt.Fprintln(r.to.err, cmp.Or(said.leftOut(), "no data race"))
+		fmt.Fprintf(r.to.err, "%s: %s%s\n", p.name, cmp.Or(said.leftOut(), "no data race"), otherQuarters(p.name))
 		r.repeatUnderDetector(ctx, failures)
 	}
 }
@@ -223,6 +223,21 @@ func (r *raceReports) leftOut() string {
 		}
 	}
 	return ""
+}
+
+// otherQuarters says which packages a call of the recipe for one quarter of them, as in race 2, leaves out.
+func otherQuarters(call string) string {
+	recipe, quarter, cut := strings.Cut(call, " ")
+	if !cut {
+		return ""
+	}
+	var others []string
+	for _, q := range []string{"0", "1", "2", "3"} {
+		if q != quarter {
+			others = append(others, recipe+" "+q)
+		}
+	}
+	return "; left out: the packages of " + strings.Join(others, ", ")
 }
 
 func (r *run) note(name string, began time.Time) {

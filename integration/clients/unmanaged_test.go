@@ -64,7 +64,7 @@ func TestUnmanagedRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			run := func(which string) (out, errs string, code int) {
-				return u.Run(t, "", "env", packages, "DET_SPOOL_DIR="+folder, u.Python, script, folder, which, name)
+				return u.Run(t, "", "env", packages, "DET_BACKLOG_DIR="+folder, u.Python, script, folder, which, name)
 			}
 			out, errs, code := run("first")
 			if code == 0 || !strings.Contains(errs, "the lid was closed") || !strings.Contains(out, "lr 0.25 from step 0") {
@@ -117,7 +117,7 @@ func TestLaptopExample(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), python, args...)
 		cmd.Dir = folder
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(r.Dir, "laptop"), "DET_MASTER=" + r.MasterURL, "DET_USER=determined",
-			"DET_PASS=", "DET_SPOOL_DIR=" + home, "PYTHONPATH=" + filepath.Join(r.Root, "plugins", "harness"), "PYTHONDONTWRITEBYTECODE=1", "RAY_USAGE_STATS_ENABLED=0"}
+			"DET_PASS=", "DET_BACKLOG_DIR=" + home, "PYTHONPATH=" + filepath.Join(r.Root, "plugins", "harness"), "PYTHONDONTWRITEBYTECODE=1", "RAY_USAGE_STATS_ENABLED=0"}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

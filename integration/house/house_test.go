@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/risks", "master/task", "master/webhook/event", "master/live/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/live/updates", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -60,12 +60,14 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 
 // onlyImporters lists which of our packages may import a package.
 var onlyImporters = map[string][]string{
-	"github.com/jackc/pgx":               {"master/database", "nomad/servers", "integration/rig"},
-	"github.com/gofiber/fiber":           {"master/rest"},
+	"github.com/jackc/pgx":     {"master/database", "nomad/servers", "integration/rig"},
+	"github.com/gofiber/fiber": {"master/rest"},
+	// master/document reads what users write into trees, and writes trees so that each value keeps its text. The others
+	// read and write Go values of their own: the head of a model's card, a master's keys, simulated GPUs.
 	"github.com/goccy/go-yaml":           {"master/document", "cli/model", "nomad/local", "plugins/gpu/simulated"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
-	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
+	"github.com/hashicorp/consul/api":    {"master/discovery"},
 	"github.com/hashicorp/nomad/plugins": {"plugins/gpu"},
 	"github.com/NVIDIA/go-nvml":          {"plugins/gpu/nvidia"},
 	"github.com/hashicorp/vault/api":     {"master/secrets"},
@@ -74,6 +76,7 @@ var onlyImporters = map[string][]string{
 	"github.com/coreos/go-oidc":          {"master/oidc"},
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
+	"github.com/yuin/goldmark":           {"docs/python"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
 	module + "/master/database":          {"master/schema", "master/find/query", "master/experiments", "master/runs", "master/searches", "master/live", "master/diskuse", "master/api", "master/control", "master/launch", "master/logs", "master/server", "master/webhook", "master/metrics", "master/accounts", "master/audit", "master/workspaces", "master/models", "master/nodes", "master/contexts", "master/tasks", "master/queue", "master/about", "master/attempts", "master/checkpoints", "master/rest/resttest"},
 	module + "/master/schema":            {"master/server"},
@@ -302,7 +305,8 @@ func TestNothingOfNomadsServer(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameTests: a test that a page names exists.
+// TestDocumentsNameTests: a page names a test as the proof of what it says, so that test exists. The changelog tells of
+// the past.
 func TestDocumentsNameTests(t *testing.T) {
 	root := filepath.Join("..", "..")
 	tests := map[string]bool{}
@@ -342,7 +346,7 @@ func TestDocumentsNameTests(t *testing.T) {
 			}
 		}
 	}
-	if named < 50 {
+	if named < 100 {
 		t.Errorf("only %d tests are named: is the pattern right?", named)
 	}
 }

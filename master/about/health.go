@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/about/risks"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/risks"
 )
 
 // healthTimeout limits the query of the database, because callers of /health wait only for a

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/detent-ml/detent/master/about/risks"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/risks"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -49,7 +49,8 @@ type master struct {
 	profiles *rest.Turns
 }
 
-// Routes adds the endpoints. What they ask the database for several callers at once ends with ctx.
+// Routes adds the endpoints. Callers that ask for the health at the same time share one check, which queries the
+// database; the check ends with ctx, not with the request of one of them.
 func Routes(ctx context.Context, r *rest.Router, d Deps) {
 	m := &master{Deps: d, router: r, stopping: ctx, notice: notice{db: d.DB}, profiles: rest.NewTurns(maxProfiles)}
 	rest.Serve(r, v1.GetInfo, m.info)

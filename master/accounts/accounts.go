@@ -12,7 +12,8 @@
 //	rows_settings.go       what pages and programs store for a user
 //	authenticator.go       who calls, by a token; how changed accounts and roles take effect at once
 //	routes.go              the endpoints, and what they use of others
-//	login.go, logins.go    sign-ins with a password, and the limits on them
+//	login_password.go      sign-ins with a password
+//	login_limits.go        the limits on them
 //	forwarders.go          warnings about proxies through which sign-ins arrive, and which the configuration does not name
 //	login_jobs.go          sign-ins of Nomad jobs as service accounts
 //	sessions.go            list and end sessions

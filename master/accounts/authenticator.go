@@ -22,16 +22,19 @@ const (
 	strangersPart = 4
 )
 
-// An Authenticator identifies callers, and remembers them for a moment. Who changes what callers may do tells it.
+// An Authenticator identifies callers by their tokens, and caches them for whoTTL. Code that changes an account or
+// roles calls AccountChanged or RolesChanged, so that this master reads the affected callers again at once.
 type Authenticator struct {
 	db    *database.DB
 	roles Roles
 	bus   *database.Bus
 	tasks func(ctx context.Context, hash []byte) (auth.Who, error)
 	Known *cache.Cache[[32]byte, auth.Who] // by hash of the token
-	// strangers has a place for each look-up of a token that was not valid lately. Anybody can send random tokens, each of which costs two
-	// queries, and these must not keep callers who are known from the database. They wait for a place and are not refused, because users
-	// and tasks that begin are strangers, too, and share addresses with others. A cache of unknown tokens would help against no random ones.
+	// strangers limits the look-ups of tokens that were not valid lately. Anybody can send random tokens; each
+	// look-up costs two queries, and without the limit these would use the connections to the database that known
+	// callers need. Such a look-up waits for its turn and is not rejected, because users and tasks that have just
+	// begun are unknown too, and share addresses with others. A cache of invalid tokens would not help: random tokens
+	// do not repeat.
 	strangers chan struct{}
 }
 

@@ -68,8 +68,8 @@ func SessionAge(ctx context.Context, db *database.DB, id int64) (time.Duration, 
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// ValidSessions returns the users of those of these sessions that are valid. The sessions have streams or
-// tunnels open, so they count as used.
+// ValidSessions returns the users of these sessions, by session, without those that are no longer valid. A session
+// with an open stream or tunnel counts as used.
 func ValidSessions(ctx context.Context, db *database.DB, roles Roles, ids []int64) (map[int64]auth.Who, error) {
 	out := map[int64]auth.Who{}
 	if len(ids) == 0 {

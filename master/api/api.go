@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/about/risks"
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim"
 	"github.com/detent-ml/detent/master/attempts"
@@ -26,7 +27,6 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/searches"

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/detent-ml/detent/master/risks"
+	"github.com/detent-ml/detent/master/about/risks"
 )
 
 // TestOnlyAdminsReadWarnings: the settings that weaken security tell an attacker where to begin.

@@ -15,8 +15,9 @@
 //	rows_rollback.go        the reports of earlier runs that a claim archives
 //	rendezvous.go           the members meet
 //	rows_members.go         the members, until their exits
-//	gather.go, gathers.go   all-gathers: the calls, and the answers that all peers of a round share
-//	rows_gathers.go         the data of rounds
+//	all_gather.go           all-gathers: the calls
+//	all_gather_rounds.go    the answers that all peers of a round share
+//	rows_all_gather.go      the data of rounds
 //	signals.go              preemption, and what programs report of themselves
 //	rows_signals.go         the columns of both
 //	runner.go               what runners ask (must the attempt end? which visitors are allowed?) and report (matches of log policies, exits)

@@ -17,9 +17,9 @@ func Unended(ctx context.Context, db *database.DB, ids []string) (map[string]boo
 	return live, err
 }
 
-// attemptsOf returns the ids that the attempt of a job may have: of a task, and of a trial. The id
-// of a job has dashes where that of its attempt has dots: before the number of the run, and after
-// that of an experiment.
+// attemptsOf returns the two ids that the attempt of a job may have: ofTask if it is an attempt of a task, ofTrial if
+// of a trial. The id of an attempt has a dot before the number of its run and, for a trial, one after the number of
+// the experiment; the id of its job has dashes instead.
 func attemptsOf(job string) (ofTask, ofTrial string) {
 	id := strings.TrimPrefix(job, "det-")
 	last := strings.LastIndex(id, "-")

@@ -62,8 +62,9 @@ func (t *Trail) placeReport(e *Entry) (keep func(), first bool) {
 	return func() { t.reports.Put(key, struct{}{}, now) }, true
 }
 
-// reported stores the result of a call that has no entry of its own from its beginning: a user's report, or a call of a task.
-// Tasks change only what is theirs, which is no news; a change that the master refuses them is.
+// reported stores the result of a call that had no entry when it began: a report of a user, or a call of a task. The
+// trail does not record the changes of tasks, which change only their own objects, but it records a change that the
+// master forbids.
 func (t *Trail) reported(c *rest.Call, who auth.Who, err error) error {
 	if e := Of(c); e != nil {
 		addResult(c, e, err)

@@ -315,8 +315,8 @@ func (t *Trail) caller(e *Entry) string {
 	}
 }
 
-// forCaller says whose connections an entry uses. Repeated calls wait for each other's entry; those of callers without a session use the same
-// few connections, because nobody knows how many they are.
+// forCaller returns the context of a caller for an entry, which decides whose connections to the database the entry
+// uses. All callers without a session share the same few connections, because their number has no limit.
 func (t *Trail) forCaller(ctx context.Context, e *Entry) context.Context {
 	if e.UserID == nil && strings.HasPrefix(e.Credential, "none") {
 		return database.ForNotes(ctx, "strangers")

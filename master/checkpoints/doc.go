@@ -8,7 +8,7 @@
 //	routes.go            the endpoints, what they use of others, and what paths name
 //	checkpoints.go       report, show and change checkpoints
 //	list.go              list those of an experiment or a trial
-//	download.go          send the files of one; downloads.go and packing.go limit that, folder.go and objects.go read the storages
+//	download.go          send the files of one; download_limits.go and packing.go limit that, folder.go and objects.go read the storages
 //	gc.go                remove files by name, preview a policy, and what tasks that remove files ask and report
 //	bounds.go            how many files, names and metadata there may be
 //	rows.go              the rows of checkpoints; rows_list.go and rows_source.go read them

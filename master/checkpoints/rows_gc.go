@@ -213,9 +213,8 @@ func (s ExperimentFiles) Elsewhere(storage expconf.CheckpointStorage) map[string
 	return elsewhere
 }
 
-// usedElsewhere returns which of these checkpoints another experiment or task that has not
-// ended starts from. It omits the experiment's own trials; keep.Decide computes the
-// checkpoints that these need.
+// usedElsewhere returns the checkpoints of the list from which another experiment or task starts that has not ended.
+// It omits the experiment's own trials, for which keep.Decide computes the checkpoints that they need.
 func usedElsewhere(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
 	type use struct {
 		UUID string `db:"uuid"`

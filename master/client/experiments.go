@@ -48,18 +48,6 @@ func (c *Client) SearchExperiments(ctx context.Context, req v1.SearchExperiments
 	})
 }
 
-// PreviewSearch lists the trials that a search would create; config is a JSON object.
-func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.SearchSummary, error) {
-	out, err := Send(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
-	if err != nil {
-		return nil, err
-	}
-	if out.Summary == nil {
-		return &v1.SearchSummary{}, nil
-	}
-	return out.Summary, nil
-}
-
 // Columns lists the columns by which the experiments of all projects can be searched.
 func (c *Client) Columns(ctx context.Context) ([]v1.ProjectColumn, error) {
 	const all = 0 // projects

@@ -185,8 +185,8 @@ func (n *Node) addDevices(models []*api.NodeDeviceResource, others use) {
 // maxAttribute bounds the text of an attribute of devices.
 const maxAttribute = 256
 
-// addModel keeps the attributes of a group of devices. If a node has two groups of one model,
-// which differ in an attribute, the attribute is that of neither.
+// addModel records the attributes of a group of devices by the model of the group. If a node has two groups of one
+// model, it keeps only the attributes that are equal in both.
 func (n *Node) addModel(kind string, group *api.NodeDeviceResource) {
 	attributes := map[string]string{}
 	for name, a := range group.Attributes {

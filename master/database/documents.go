@@ -15,9 +15,9 @@ const (
 	MaxFirstTexts      = 1000      // that FirstTexts keeps
 )
 
-// EachDocument calls do with the values of a query of one column over documents, the newest first, a few of them at a time, until it
-// has read maxDocumentRead bytes. The documents are those of a query of their ids and sizes, as PostgreSQL stores them; sql names the ids
-// @ids.
+// EachDocument reads documents, the newest first and a few at a time, until it has read maxDocumentRead bytes. ids is
+// a query of the ids and the sizes of the documents, as PostgreSQL stores them. sql is a query of one column over the
+// documents with the ids @ids; EachDocument calls do with each of its values.
 func EachDocument(ctx context.Context, db *DB, ids string, of []any, sql string, args Args, do func(raw []byte) error) error {
 	ctx, cancel := db.Bounded(UnlimitedReads(ctx))
 	defer cancel()

@@ -120,7 +120,8 @@ type Positions struct {
 	Layers []map[string]Position
 }
 
-// Over returns the positions of a document over those of another one, of which each value counts that the first does not have.
+// Over returns the positions of a document that is laid over another one: a value has its position in the upper
+// document or, if that lacks the value, in the lower one.
 func (p *Positions) Over(under *Positions) *Positions {
 	switch {
 	case p == nil:

@@ -10,10 +10,10 @@ import (
 	"github.com/detent-ml/detent/master/document"
 )
 
-// environment.pod_spec is written for Kubernetes. What of it decides where a task runs, and what it
-// mounts, is translated into resources.gpu, resources.devices and environment.nomad, by what the
-// operators of the pool have said about their labels. What decides where a task must run and cannot
-// be translated is refused: an experiment for A100 must not run on any other GPU.
+// environment.pod_spec is written for Kubernetes. expconf translates the parts that decide where a task runs and what
+// it mounts into resources.gpu, resources.devices and environment.nomad, by the labels that the operators of the pool
+// have described. It rejects a part that decides where a task must run and has no translation: an experiment for A100
+// must not run on any other GPU.
 
 // A PodLabel says what a label of Kubernetes' nodes means in a pool.
 type PodLabel struct {

@@ -46,8 +46,9 @@ type hider struct {
 	found Secrecy // what the tree has
 }
 
-// section returns a section, or a list of sections, as the reader sees it. of are the sections whose fields it may have: a template is for
-// several kinds of tasks. A field that none of them has may be the secret of another release.
+// section returns a section, or a list of sections, as the reader may see it. of lists the sections that it may be,
+// because a template is for several kinds of tasks. Others than the owner do not see a field that none of them has: it may
+// be a secret of another release.
 func (h *hider) section(n *document.Node, of ...*section) *document.Node {
 	switch n.Kind {
 	case document.NullKind:

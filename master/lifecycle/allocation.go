@@ -336,8 +336,9 @@ func conclude(a Allocation) Step {
 	return s
 }
 
-// endedByUs reports whether a program without a failure ended because it was killed: it may exit with code 0 at
-// SIGTERM, and has not finished its work. A paused program counts only if Nomad stopped it.
+// endedByUs reports whether a program without a failure ended because it was killed: a program may exit with code 0
+// at SIGTERM without having finished its work. If the program was asked to pause before, this holds only if Nomad
+// stopped it.
 func endedByUs(a Allocation) bool {
 	if a.KillAt.IsZero() || a.Cause != Asked {
 		return false

@@ -48,7 +48,7 @@ func taskOf(b *Batch) string { return b.TaskID }
 
 // Append stores a batch and returns when it is committed. next is the number of the first
 // line of its shipper that is not stored. A batch may begin with a higher number: then the
-// shipper has lost the lines between, because its spool was full. A batch without lines
+// shipper has lost the lines between, because its backlog was full. A batch without lines
 // only reads next.
 func (s *Store) Append(ctx context.Context, b Batch) (next int64, err error) {
 	if err := b.check(); err != nil {

@@ -212,8 +212,8 @@ func lockPartitions(ctx context.Context, db *database.DB) error {
 	return nil
 }
 
-// deleteExpiredChunks deletes rows of a table whose lines are deleted, in short transactions. What
-// is left then, the next run deletes.
+// deleteExpiredChunks deletes the chunks of a table whose lines have expired, in short transactions. If more than
+// maxDeletions transactions are needed, the next run continues.
 func deleteExpiredChunks(ctx context.Context, db *database.DB, table string) error {
 	for range maxDeletions {
 		n, err := db.Exec(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE ctid = ANY(ARRAY(

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/logpolicy"
+	"github.com/detent-ml/detent/master/logs/policy"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/task"
@@ -24,8 +24,8 @@ import (
 // contains all matches, cannot arrive before a match. The master matches only lines that a
 // program sends itself.
 
-// knownPolicies is the maximum number of attempts whose policies are cached, and knownMatchers that of matchers,
-// which have some megabytes if their patterns are long.
+// knownPolicies is the maximum number of attempts whose policies are cached, and knownMatchers the maximum number of
+// cached matchers; a matcher of long patterns needs some megabytes.
 const (
 	knownPolicies = 2000
 	knownMatchers = 16
@@ -35,16 +35,16 @@ const (
 type Policies struct {
 	logs     *Store
 	log      *slog.Logger
-	matched  func()                                   // is called when matches were stored
-	known    *cache.Cache[string, *policies]          // by attempt
-	matchers *cache.Cache[string, *logpolicy.Matcher] // by their patterns
-	turns    *rest.Shares                             // requests whose lines are being matched
+	matched  func()                                // is called when matches were stored
+	known    *cache.Cache[string, *policies]       // by attempt
+	matchers *cache.Cache[string, *policy.Matcher] // by their patterns
+	turns    *rest.Shares                          // requests whose lines are being matched
 }
 
 // NewPolicies returns the policies of trials whose logs are in a store. matched tells others that there are new matches.
 func NewPolicies(logs *Store, log *slog.Logger, matched func()) *Policies {
 	return &Policies{logs: logs, log: log, matched: matched, known: cache.New[string, *policies](0, knownPolicies),
-		matchers: cache.New[string, *logpolicy.Matcher](0, knownMatchers), turns: rest.NewShares(maxMatching, 1)}
+		matchers: cache.New[string, *policy.Matcher](0, knownMatchers), turns: rest.NewShares(maxMatching, 1)}
 }
 
 // policies are the policies of one trial.
@@ -87,7 +87,7 @@ func readPolicies(raw json.RawMessage) (*policies, error) {
 
 // matcherOf compiles the patterns of policies, in their order, or returns the matcher of a trial with the same ones.
 // The caller has a turn.
-func (p *Policies) matcherOf(list *policies) (*logpolicy.Matcher, error) {
+func (p *Policies) matcherOf(list *policies) (*policy.Matcher, error) {
 	texts := make([]string, len(list.patterns))
 	for i, x := range list.patterns {
 		texts[i] = x.Pattern
@@ -96,7 +96,7 @@ func (p *Policies) matcherOf(list *policies) (*logpolicy.Matcher, error) {
 	if m, known, _ := p.matchers.Get(key, now); known {
 		return m, nil
 	}
-	m, err := logpolicy.New(texts)
+	m, err := policy.New(texts)
 	if err == nil {
 		p.matchers.Put(key, m, now)
 	}
@@ -144,8 +144,9 @@ func (p *Policies) Record(ctx context.Context, from Writer, found []v1.LogMatch)
 	return nil
 }
 
-// tellActions writes to the trial's log which nodes it does not use again, in Determined's words. If that fails, the
-// match counts nevertheless. A match that forbids another attempt is mentioned when the attempt fails.
+// tellActions writes to the trial's log which nodes the trial will not use again, in Determined's words. If writing
+// fails, the match counts nevertheless. The log mentions a match that forbids another attempt only when the attempt
+// fails.
 func (p *Policies) tellActions(ctx context.Context, from Writer, fresh []Match) {
 	b := Batch{TaskID: from.TaskID, Origin: Origin{AllocationID: from.AllocationID}}
 	for _, m := range fresh {

@@ -242,8 +242,8 @@ func (r *Reader) chunks(ctx context.Context, which string, from, to int64) (foun
 	return found, full || len(found) == limit, err
 }
 
-// records unpacks a chunk, which it empties, and returns the lines that match the filter, with desc the
-// last one first. read is the number of lines up to where the work for one call was done.
+// records unpacks a chunk and returns its lines that match the filter, with desc in reverse order. It releases the
+// packed bytes. read is the number of lines that it has read when one call has done its part of the work.
 func (r *Reader) records(ctx context.Context, c *chunkRow, desc bool) (out []Record, read int, err error) {
 	origin, ok := r.originOf[c.Origin]
 	if !ok {

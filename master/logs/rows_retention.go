@@ -36,8 +36,8 @@ const retentionOf = OwnRetention + ` $1::int)`
 // an end.
 const classOf = `coalesce((SELECT min(c.days) FROM log_classes c WHERE ` + retentionOf + ` >= 0 AND c.days >= greatest(1, ` + retentionOf + `)), 0)`
 
-// inRows is the condition for logs whose lines are deleted in rows: those without days, because they must
-// go at once, and those whose retention was changed since their first line.
+// inRows is the condition for logs whose lines are deleted row by row and not with a partition: logs that are kept
+// for 0 days, whose lines must be deleted at once, and logs whose retention was changed after their first line.
 const inRows = `(l.class = 0 OR ` + retentionOf + ` = 0 OR l.class <> ` + classOf + `)`
 
 // OwnRetention is retentionOf without the days of the cluster and the last parenthesis.

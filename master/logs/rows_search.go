@@ -27,16 +27,16 @@ type LoggedTask struct {
 	EndedAt      *time.Time `db:"ended_at"`
 }
 
-// Place is where a search in all logs continues: with the lines before a number of one log, and then
-// with the logs after it. The zero value is the beginning.
+// Place is the position where a search in all logs continues: with the lines of Log before the number Before, and
+// then with the logs that follow it. The zero value is the beginning.
 type Place struct {
 	EndedAt *time.Time // when the task of the log ended; nil: it runs
 	Log     int
 	Before  int64 // 0: the whole log
 }
 
-// LoggedTasks lists tasks whose logs have lines: those that have not ended first, then those that
-// ended last. The log of the place is the first of them.
+// LoggedTasks lists tasks whose logs have lines: first the tasks that have not ended, then the others, the last ended
+// first. The list begins with the task of from.Log.
 func LoggedTasks(ctx context.Context, db *database.DB, in auth.Scope, from Place, limit int) ([]LoggedTask, error) {
 	return database.Rows[LoggedTask](ctx, db, `
 		SELECT k.id, `+trial.NewestPart("k.id")+` AS part, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at

@@ -10,7 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/logpolicy"
+	"github.com/detent-ml/detent/master/logs/policy"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -51,7 +51,7 @@ type trigger struct {
 	Specific    bool   `db:"specific"`
 	Regex       string `db:"regex"`
 
-	matcher *logpolicy.Matcher
+	matcher *policy.Matcher
 }
 
 // A watchedTask has what decides which triggers are for a task.
@@ -130,7 +130,7 @@ func (w *watch) current(ctx context.Context) ([]*trigger, int, error) {
 			continue
 		}
 		same = false
-		if t.matcher, err = logpolicy.New([]string{t.Regex}); err == nil { // else a release with other limits stored it
+		if t.matcher, err = policy.New([]string{t.Regex}); err == nil { // else a release with other limits stored it
 			list = append(list, &t)
 		}
 	}

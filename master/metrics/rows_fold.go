@@ -18,7 +18,7 @@ import (
 // summariesAtOnce is the estimated number of bytes of the summaries that are in memory together; one has at most summary.MaxBytes.
 const summariesAtOnce = 4 << 20
 
-const unreadable = "the trial has reports that are larger than reports may be: its summary does not have them"
+const unreadable = "the trial has reports that cannot be read: its summary does not have them"
 
 // foldRows adds rows to the summaries of their trials.
 func foldRows(ctx context.Context, db *database.DB, list []pendingRow, done *summarized) error {
@@ -163,8 +163,8 @@ func readSummaries(ctx context.Context, db *database.DB, trials []int) ([]summar
 	return list, nil
 }
 
-// saveSummaries stores summaries in one round trip. If PostgreSQL rejects one, each is stored on its own, and instead of what is new in a
-// rejected one the reason.
+// saveSummaries stores summaries in one round trip. If PostgreSQL rejects a summary, saveSummaries stores each
+// summary on its own; of a rejected summary it keeps the stored version and records the reason.
 func saveSummaries(ctx context.Context, db *database.DB, sums []summaryRow, done *summarized) error {
 	b := &database.Batch{}
 	b.Queue(`SAVEPOINT summaries`)

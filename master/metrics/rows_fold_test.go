@@ -35,7 +35,7 @@ func (w *world) summarizeReading(most int64) (steps int) {
 	return 0
 }
 
-// Reports of a trial that are stored beyond the bounds neither fill the memory of a master nor delay the summaries of other trials.
+// Reports of a trial with more names than reports may have, and with as many bytes, neither fill the memory of a master nor delay the summaries of other trials.
 func TestReportsWithoutBounds(t *testing.T) {
 	w := newWorld(t)
 	exp := w.Experiment(rowtest.LossSearcher)
@@ -48,8 +48,8 @@ func TestReportsWithoutBounds(t *testing.T) {
 	const names = `(SELECT jsonb_object_agg('a name of a metric ' || n, n) FROM generate_series(%d, %[1]d + %d) n)`
 	insert(bad, 0, fmt.Sprintf(names, 1, 100_000))        // 3 MB each
 	insert(bad, 10, fmt.Sprintf(names, 100_000, 100_000)) // other names
-	insert(bad, 20, fmt.Sprintf(names, 1, 250_000))
-	insert(bad, 30, `jsonb_build_object('list', (SELECT jsonb_agg(1e308::numeric) FROM generate_series(1, 40000)))`) // 12 MB each, and little for PostgreSQL
+	insert(bad, 20, fmt.Sprintf(names, 1, 180_000))
+	insert(bad, 30, `jsonb_build_object('list', (SELECT jsonb_agg(1e308::numeric) FROM generate_series(1, 25000)))`) // 8 MB each, and little for PostgreSQL
 	insert(bad, 40, `'[1]'::jsonb`)
 	insert(bad, 50, `'{"known": 1}'::jsonb`)
 	insert(good, 0, `'{"loss": 1}'::jsonb`)

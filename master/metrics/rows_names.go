@@ -19,10 +19,12 @@ type Named struct {
 // newestTrials is SQL for the newest trials of experiments $1.
 const newestTrials = `(SELECT id FROM trials WHERE experiment_id = ANY($1) ORDER BY id DESC LIMIT $2)`
 
-// Names lists the metrics of the trials of experiments, by group and name: the first database.MaxFirstTexts. Groups have the
-// names that programs use in reports, such as training and validation. It reads the reports that are not yet in the summaries
-// before the summaries, so that it misses none that the summarizer adds meanwhile; of many and of large ones it reads the oldest,
-// and the others' metrics are in the list when they are in the summaries.
+// Names lists the metrics of the trials of experiments, by group and name: the first database.MaxFirstTexts. Groups
+// have the names that programs use in reports, such as training and validation.
+//
+// It first reads the reports that are not yet in the summaries, and then the summaries, so that it misses no report
+// that the summarizer adds meanwhile. Of many or large reports it reads only the oldest; the metrics of the others
+// appear in the list when the summarizer has added them.
 func Names(ctx context.Context, db *database.DB, experiments []int) ([]Named, error) {
 	ctx, cancel := db.Bounded(ctx)
 	defer cancel()

@@ -18,18 +18,12 @@ type pendingRow struct {
 	Steps    *int            `db:"steps"`
 	Merged   bool            `db:"merged"`
 	Archived bool            `db:"archived"`
-	Metrics  json.RawMessage `db:"avg"`    // nil if they are larger than any report may be
+	Metrics  json.RawMessage `db:"avg"`
 	Stored   int             `db:"stored"` // bytes of the rows of the query up to this one, as PostgreSQL stores them
 	Size     int             `db:"size"`   // bytes of this row, about as PostgreSQL stores it
 }
 
 const pendingColumns = `xid, id, trial_id, run_id, group_name, steps, merged, archived`
-
-// readableMetrics is SQL for the metrics of a row. Earlier releases stored some that would fill a master's memory.
-// PostgreSQL compresses to a hundredth, and numbers need 26 times as much room as text; the size without compression comes
-// before the text, which can be longer than PostgreSQL can make.
-const readableMetrics = `CASE WHEN pg_column_size(m.avg) <= 8192 THEN m.avg WHEN pg_column_size(m.avg || '{}') > 2 * 8388608 THEN NULL
-	WHEN octet_length(m.avg::text) > 8388608 THEN NULL ELSE m.avg END AS avg`
 
 // rowLimits are the numbers of rows, of their bytes as PostgreSQL stores them, and of their bytes as PostgreSQL sends them,
 // after which a query ends.
@@ -47,7 +41,7 @@ func nextRows(ctx context.Context, db *database.DB, most rowLimits, where string
 // pendingSQL is the query of nextRows and of tailOf. It ends by the size with which PostgreSQL stores the rows, because a client that stops
 // to read receives the rest nevertheless.
 func pendingSQL(columns, where string, args []any) string {
-	return fmt.Sprintf(`SELECT `+columns+`, stored, `+storedReportSQL+` AS size, `+readableMetrics+` FROM (
+	return fmt.Sprintf(`SELECT `+columns+`, stored, `+storedReportSQL+` AS size, avg FROM (
 		SELECT *, sum(pg_column_size(avg)) OVER (ORDER BY xid, id ROWS UNBOUNDED PRECEDING) AS stored FROM (
 			SELECT `+columns+`, avg, batches FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
 		WHERE stored - pg_column_size(avg) <= $%d ORDER BY xid, id`, where, len(args)+1, len(args)+2)

@@ -38,8 +38,8 @@ func rebuildStale(all bool) func(context.Context, *database.DB, int) (summarized
 	}
 }
 
-// rebuild does a step of the rebuild of one summary. Its turn ends before the step, so that another master takes the next summary, and a
-// step that fails does not hold up the others.
+// rebuild does one step of the rebuild of one summary. It first sets the time of the next step (rebuild_at), so that
+// other masters rebuild other summaries meanwhile, and a step that fails does not delay other summaries.
 func rebuild(ctx context.Context, db *database.DB, trial int, all bool, done *summarized) error {
 	turn, err := db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2 WHERE trial_id = $1 AND stale AND ($3 OR coalesce(rebuild_at <= now(), true))`, trial, maxRebuildPause, all)
 	if err != nil || turn == 0 {

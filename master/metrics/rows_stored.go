@@ -15,7 +15,8 @@ import (
 // and again after some further bytes, so that most commits read and write nothing for it.
 
 const (
-	// reportRow is about what a row of metrics needs beside its values, with its entries in the indexes. The SQL has the same number.
+	// reportRow estimates the bytes of a row of metrics without its values, with its entries in the indexes. The SQL
+	// below has the same number.
 	reportRow = 160
 	// storedReportSQL is SQL for the size of row m of metrics.
 	storedReportSQL = `(160 + octet_length(m.group_name) + pg_column_size(m.avg) + coalesce(pg_column_size(m.batches), 0))`

@@ -68,10 +68,10 @@ func profiledIn(name string) string {
 	return report.NodeGroups()[0] // which has no such metric either
 }
 
-// sendEvery streams a record, and another one after each period until experiments have ended. It
-// looks whether they are over before it looks for what is new, so that nothing is missed. While
-// the database is away, it waits. What next reads is limited as that of an answer, and it has a share
-// until the client has read its records.
+// sendEvery streams a record, and another one after each period until the experiments have ended. In each turn it
+// first asks whether they have ended and then reads what is new, so that it misses nothing. While the database is
+// unavailable, it waits. The reads of next are limited as those of an answer, and hold a share until the client has
+// read the records.
 func (d Deps) sendEvery(c *rest.Call, period time.Duration, experiments []int, next func(ctx context.Context, send func(record any) error) error) error {
 	leave, err := d.Streams.Join(c.Who().Username)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 type Deps struct {
 	DB               *database.DB
 	DefaultWorkspace int // of a model whose request names none
-	// Workspace finds the workspace that a request names by its number or, if the caller may view it, by its name; 0: it names none.
+	// Workspace finds the workspace that a request names by its number, or by its name if the caller may view it. It
+	// returns 0 if the request names none.
 	Workspace func(ctx context.Context, c *rest.Call, id int, name string) (int, error)
 	// LockWorkspace keeps a workspace from being archived or deleted until the transaction ends. It fails for an archived one.
 	LockWorkspace func(ctx context.Context, tx *database.DB, id int) error

@@ -74,8 +74,8 @@ func (v Inventory) agents(ctx context.Context, in auth.Scope, withLost bool) ([]
 	return list, nil
 }
 
-// holdings reads what all attempts hold. Those out of the scope have no name: who may not see them
-// sees that the slots are taken.
+// holdings reads which slots all attempts hold. It omits the names of attempts that are not in the scope: the caller
+// sees only that their slots are in use.
 func (v Inventory) holdings(ctx context.Context, in auth.Scope) ([]Holding, error) {
 	list, err := Holdings(ctx, v.DB, auth.Everywhere())
 	if err != nil || in.All {

@@ -35,9 +35,9 @@ type ClassDemand struct {
 // Wanted is the number of nodes of the class that there should be.
 func (c *ClassDemand) Wanted() int { return c.Present - c.Removable + c.Short }
 
-// WriteDemand writes what pools hold and lack, for those who add and remove nodes. Only the
-// master that leads knows it. Pools and classes are those of the configuration, and a bounded
-// number of classes that nodes have.
+// WriteDemand writes the slots and nodes that pools have, use and lack, for programs that add and remove nodes. Only
+// the leading master knows them. The classes are those of the configuration, and a bounded number of classes that
+// nodes name.
 func WriteDemand(b *bytes.Buffer, demand []Demand) {
 	for _, d := range demand {
 		for _, x := range []struct {

@@ -3,7 +3,9 @@
 // writes no objects.
 //
 // Bucket has what all kinds of stores share: limits for the size of responses, and for the time
-// without data. s3.go uses AWS's library; gcs.go and azure.go use plain HTTP, through web.go.
+// without data. s3.go uses AWS's library; gcs.go and azure.go use plain HTTP, through web.go: Google's library
+// (cloud.google.com/go/storage 1.70) would add 33 MB to the 11 MB of det-remover, which nodes fetch for garbage collections,
+// and 24 MB to det-master; Azure's (azblob 1.8) would add 4 and 5 MB.
 package objects
 
 import (

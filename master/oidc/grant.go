@@ -34,8 +34,8 @@ type Grant struct {
 	// InIDToken: the sign-in found the groups in the ID token, so that an answer without an ID token may
 	// say nothing about them.
 	InIDToken bool `json:"inIDToken,omitempty"`
-	// Short: the provider gives refresh tokens to those who ask for one, and the user has none. The
-	// request goes through the user's browser, so users could choose to be checked no more.
+	// Short: the provider issues refresh tokens on request, and this user has none. The request goes through the
+	// user's browser, so a user could remove it to avoid later checks.
 	Short bool `json:"short,omitempty"`
 }
 

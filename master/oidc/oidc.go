@@ -58,8 +58,8 @@ type Config struct {
 // Offline says when a sign-in asks for the scope offline_access, for which providers give refresh tokens.
 type Offline string
 
-// With OfflineAuto a sign-in asks for it if the provider lists the scope, and with OfflineConsent it also asks
-// the provider to show its page of consent, without which some give no refresh token.
+// With OfflineAuto a sign-in asks for the scope if the provider lists it. With OfflineConsent it also asks the
+// provider to show its page of consent, because some providers issue refresh tokens only then.
 const (
 	OfflineAuto    Offline = "auto"
 	OfflineConsent Offline = "consent"

@@ -16,8 +16,8 @@ type Slots struct {
 	// The cores and the memory of a CPU slot; 0 if a slot is not measured by it.
 	CoresPerSlot    int
 	MemoryMBPerSlot int
-	// From the pool's job: MHz in place of cores; whether no other task may use the cores of a slot;
-	// and the memory up to which a slot may grow while the node has it.
+	// From the pool's job: the MHz of a slot, in place of cores; whether no other task may use the cores of a slot;
+	// and the memory that a slot may use while the node has it free.
 	MHzPerSlot         int
 	WholeCores         bool
 	MemoryMaxMBPerSlot int

@@ -57,9 +57,9 @@ func tokenIn(r *http.Request, inAddress string) string {
 	return ""
 }
 
-// byTaskToken identifies a program that has the token of a task in place of a session. It removes the
-// header Origin, because Jupyter compares it with its own origin, which editors do not know. The
-// audit trail has who requested the token. Ports have no such tokens.
+// byTaskToken identifies a program that has the token of a task in place of a session. It removes the header Origin,
+// because Jupyter compares it with its own origin, which editors do not know. The audit trail names the user who
+// requested the token. There are no such tokens for ports.
 func (p *Proxy) byTaskToken(r *http.Request, at service, inAddress string, v Caller) Caller {
 	token := tokenIn(r, inAddress)
 	if token == "" || at.port != 0 || v.Err == nil && !v.Cookie {

@@ -115,8 +115,9 @@ func Refusal(taskType, owner string) error {
 
 // A Directory finds tasks, sessions, tickets and cookies.
 type Directory interface {
-	// Task finds a task; fault.NotFound if it does not exist. A task that was found lately is looked up in the name of its owner, so that
-	// requests with random ids do not keep it waiting; empty: it was not.
+	// Task finds a task; fault.NotFound if it does not exist. lately names the owner of a task that was found lately,
+	// or is empty. The look-up then uses the owner's part of the connections, so that requests with random ids do not
+	// delay it.
 	Task(ctx context.Context, id, lately string) (Task, error)
 	// Tasks finds those of these tasks that exist.
 	Tasks(ctx context.Context, ids []string) (map[string]Task, error)

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Limits of the answers of this master. A page of a list has megabytes if users write long texts, and its
-// client may read it as slowly as it likes.
+// Limits of the answers of this master. A page of a list has megabytes if users write long texts, and clients may
+// read it slowly.
 const (
 	maxReading        = 12        // answers whose rows are read and encoded at once
 	MaxReadingPerUser = 3         // of those, for one user and the user's tasks
@@ -27,9 +27,9 @@ const (
 	maxAnswer         = 64 << 20 // bytes of an answer
 )
 
-// reading waits until an answer may be read and encoded, until which its object is not loaded
-// either. Requests that change something do not wait, except for their searches (InTurn), and neither do
-// answers that wait for events, and those of callers who are not signed in: they are small.
+// reading waits for the turn in which the master loads the object of a call, and reads and encodes the answer.
+// Requests that change something have no turn, except for their searches (InTurn). Answers that wait for events have
+// none either, nor answers to callers who are not signed in, which are small.
 func (c *Call) reading() error {
 	r := c.route
 	get := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead
@@ -53,8 +53,9 @@ func (c *Call) takeTurn(ctx context.Context) (*Share, error) {
 	return turn, nil
 }
 
-// InTurn runs the search of a request that then changes what it found. The search costs as much as one for an
-// answer, so it has a turn, too; the change has none, because it may wait for rows that others change.
+// InTurn runs the search of a request that then changes the objects that it found. The search costs as much as an
+// answer, so it needs a turn, too. The change runs without a turn, because it may wait for rows that other requests
+// change.
 func InTurn[T any](ctx context.Context, c *Call, search func(ctx context.Context) (T, error)) (T, error) {
 	if c.turn != nil {
 		return search(ctx)
@@ -68,13 +69,13 @@ func InTurn[T any](ctx context.Context, c *Call, search func(ctx context.Context
 	return search(c.router.LimitReads(ctx))
 }
 
-// LimitReads returns a context for the reading of one answer, whose rows may have so many bytes only.
+// LimitReads returns a context in which the rows of one answer are read: it limits their bytes.
 func (r *Router) LimitReads(ctx context.Context) context.Context {
 	return r.cfg.LimitReads(ctx, r.Limits.Rows)
 }
 
-// EndReading ends the call's turn, if it has one. A handler that waits for another limit calls it
-// first, because those who hold what it waits for may wait for a turn.
+// EndReading ends the call's turn, if it has one. A handler calls it before it waits for another limit, because the
+// calls that hold that limit may be waiting for a turn.
 func (c *Call) EndReading() {
 	if c.turn != nil {
 		c.turn.Release()

@@ -50,8 +50,8 @@ func (q *Request) hops() []string {
 	return strings.Split(string(bytes.Join(lines, []byte(","))), ",")
 }
 
-// Proxied reports whether a proxy has forwarded a call. Any line counts, even an empty one: a
-// client may send an empty one before the proxy's.
+// Proxied reports whether a proxy has forwarded a call. An empty header counts too: a client may send an empty one,
+// before which or behind which the proxy adds its own.
 func (q *Request) Proxied() bool {
 	h := &q.ctx.Request().Header
 	return len(h.PeekAll(fiber.HeaderXForwardedFor)) > 0 || len(h.PeekAll(fiber.HeaderForwarded)) > 0

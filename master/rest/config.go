@@ -38,7 +38,8 @@ type Config struct {
 	Identify func(ctx context.Context, token Credential) (auth.Who, error)
 	// Access fails if a caller may not call a route, whatever object its path names.
 	Access func(r *Route, who auth.Who) error
-	// Again reads what the callers of open answers are now. The function that it returns fails if a caller is signed out.
+	// Again reads the current state of callers whose answers are still open. The function that it returns gives the
+	// state of one of these callers, and fails if the caller has signed out.
 	Again func(ctx context.Context, callers []auth.Who) (now func(auth.Who) (auth.Who, error), err error)
 	// AccessChanges wakes when accounts, sessions or roles have changed.
 	AccessChanges func() (wake <-chan struct{}, stop func())

@@ -15,7 +15,7 @@
 //	route_order.go        literal parts of paths before parameters: nobody has to add routes in an order
 //	guard.go hosts.go     around every request: its context, panics, errors, metrics; which hosts and pages may send it
 //	admit.go credential.go client_address.go   who calls, and from where
-//	route.go object.go    an endpoint: its object, its body, its handler, its answer
+//	endpoint.go object.go an endpoint: its object, its body, its handler, its answer
 //	call.go request.go response.go      what a handler reads and writes
 //	receive.go files.go   bodies: in memory or on disk, within limits, and those with files
 //	changes.go answers.go turns for requests that change something, and for answers; large answers on disk

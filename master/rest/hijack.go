@@ -292,9 +292,9 @@ func (b *answerBody) Close() error {
 	return b.Reader.(io.Closer).Close()
 }
 
-// hijackedConn is a hijacked connection. fiber's connection cannot be half-closed, its Close
-// does nothing, and fiber reuses it after its end; a handler's goroutines may use it longer, so
-// they use the connection below.
+// hijackedConn is a hijacked connection. It uses the connection below fiber's, because fiber's cannot be half-closed,
+// its Close does nothing, and fiber reuses it after the handler, when goroutines of the handler may still use the
+// connection.
 type hijackedConn struct {
 	net.Conn
 	mu   sync.Mutex // held during a read

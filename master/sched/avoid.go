@@ -2,9 +2,8 @@ package sched
 
 import "slices"
 
-// avoid turns the nodes that a request would rather not use into nodes that it
-// does not use, if the pool could hold it without them. Where it could not, they
-// are as good as any: a preference must not keep a task from running.
+// avoid excludes the nodes that a request wants to avoid, if the pool could hold the request without them. Otherwise
+// it leaves the request unchanged: a preference must not keep a task from running.
 func (f *fit) avoid(r *Request) *Request {
 	if len(r.Avoid) == 0 {
 		return r

@@ -41,8 +41,8 @@ type fairShare struct {
 	tries int // how many more tasks this plan may try to preempt
 }
 
-// maxTries bounds the time of a plan that preempts. What is not reached in one plan is in the
-// next, which counts on the slots of those who were asked to leave.
+// maxTries limits the time of a plan that preempts. The next plan considers the tasks that this one did not reach; it
+// counts the slots that preempted tasks will free.
 const maxTries = 20_000
 
 func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {
@@ -105,8 +105,9 @@ func (f *fairShare) addRunning(now time.Time) {
 	f.pool.findGivers()
 }
 
-// couldStart reports whether a request takes part in the division: the pool could hold it, and
-// nothing of its own keeps it from starting, as far as half of its user's work in a plan suffices to find that out.
+// couldStart reports whether a request counts when slots are divided: the pool could hold it, and neither its time
+// nor its group's max_slots keeps it from starting. When half of the work that a plan spends on the user is used up,
+// further requests of the user do not count.
 func (p *planner) couldStart(r *Request, now time.Time) bool {
 	defer p.worked(r.User, p.looks)
 	return p.looked[r.User] < maxLooks/2 && r.Slots > 0 && !now.Before(r.NotBefore) && (r.MaxSlots == nil || r.Slots <= *r.MaxSlots) && p.fewest(p.avoid(r)).nodes > 0

@@ -157,8 +157,9 @@ func (g *linkGroups) missing(i int) int {
 	return 0
 }
 
-// one chooses the group for all slots of a request, of those that have enough: one that the request fills, else one of
-// which some slots are in use already, else a whole one. Of several, the one with the fewest free slots.
+// one chooses the link group for all slots of a request, among the groups with enough free slots: a group that the
+// request fills exactly, else a group of which some slots are in use, else an unused group. Among several such groups
+// it chooses the one with the fewest free slots.
 func (g *linkGroups) one(order []int, slots int) int {
 	best, class := -1, 0
 	for _, i := range slices.Backward(order) {

@@ -69,12 +69,11 @@ type victims struct {
 	reason string
 }
 
-// makeWay asks tasks to leave for r, and returns the slots that it will then have; nil, and
-// nobody is asked, where that is not enough.
+// makeWay preempts tasks for r, and returns the slots that r gets when they have left. If all victims together do not
+// free enough slots, it preempts none and returns nil.
 //
-// Tasks are added until the request fits, which keeps the victim that should leave last as
-// early in their order as can be; then each one that it fits without is let off, the later
-// ones first, so that nobody leaves for nothing.
+// It first adds victims in their order until the request fits, so that tasks late in the order stay. Then it spares
+// each victim without whom the request still fits, the later ones first, so that no task leaves for nothing.
 func (p *planner) makeWay(r *Request, from victims) []hold {
 	chosen, fits := p.enough(r, from)
 	needed := chosen
@@ -155,8 +154,8 @@ type waiver struct {
 	needed []int
 }
 
-// exactly decides about victims, the last one first, and returns those that it has not come to. One look decides
-// about many of them if the request fits without all of them.
+// exactly decides which victims leave, beginning with the last one, and returns those about which it has not decided.
+// If the request fits without all of them, one look decides about all.
 func (w *waiver) exactly(some []int) (undecided []int) {
 	if len(some) == 0 {
 		return nil

@@ -22,8 +22,8 @@ func (inv *inventory) findRacks() {
 	}
 }
 
-// findNear looks for one way on nodes of as few racks as possible; of several models, the one with the fewest racks. Ranks in
-// the same rack follow each other.
+// findNear places a request in one way (on one node, in equal parts, …) on nodes of as few racks as possible. Among
+// several models of slots it chooses the one with the fewest racks. Ranks in the same rack follow each other.
 func (f *fit) findNear(s *shelf, r *Request, w way) []hold {
 	var best []hold
 	for _, brand := range f.brandsOf(r) {
@@ -92,8 +92,8 @@ func (f *fit) fewRacks(s *shelf, r *Request, w way, brand string) map[string]boo
 	return nil
 }
 
-// racksFor lists the racks that a request could use, those that hold most of it first, and how much of it they must hold
-// together: its slots, or for equal parts the number of the parts.
+// racksFor lists the racks that a request could use, first those that hold most of it. need is how much of the
+// request these racks must hold together: the number of its slots or, for equal parts, the number of the parts.
 func (f *fit) racksFor(s *shelf, r *Request, w way, brand string) (racks []*rack, need int) {
 	byName := map[string]*rack{}
 	need = r.Slots

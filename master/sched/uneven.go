@@ -31,11 +31,11 @@ func (f *fit) largestFirst(s *shelf, r *Request, brand string) iter.Seq[int] {
 	}
 }
 
-// findUneven takes blocks of similar size that hold the request together, as small ones as
-// possible, and divides it among them as equally as they allow.
+// findUneven chooses k blocks of similar size that hold the request together, as small as possible, and divides the
+// request among them as equally as they allow.
 //
-// The largest blocks hold it if any do. So whoever leaves the blocks that it could use
-// as they are does not delay it.
+// If any k blocks hold the request, the k largest blocks do. So a request that uses only blocks that this one could
+// not use does not delay it.
 func (f *fit) findUneven(s *shelf, r *Request, k int, brand string) []hold {
 	var window, found []int // of the last k blocks; and the last window that holds it
 	sum := 0

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Choice is what an owner says about nodes. Requests share it: what follows from it
-// is found once for all of them.
+// A Choice is what an owner demands of nodes. Requests with the same demands share one Choice, so that the planner
+// evaluates it once for all of them.
 type Choice struct {
 	Unfit  map[string]string   // node ids that must not be used: why, in words that follow the node's name
 	Fit    map[string]bool     // all other node ids; nil: not listed, and the scheduler looks at all nodes
@@ -85,8 +85,8 @@ func (w *wishes) score(r *Request, node int) float64 {
 	return score
 }
 
-// A rating is what a choice says of each node of the pool. Scores are asked for so often that looking nodes up
-// by their ids would take most of the time of a plan.
+// A rating holds the values of a choice for each node of the pool, by the index of the node. A plan needs scores so
+// often that looking up nodes by their ids would take most of its time.
 type rating struct {
 	choice  *Choice
 	barred  []bool    // by node
@@ -216,9 +216,9 @@ func (w *wishes) note(r *Request, to Placement) {
 // maxTiers bounds how often parts are looked for, with ever less preferred nodes.
 const maxTiers = 8
 
-// tiers turns a request into requests that use only nodes of at least some score, the
-// choosiest first; the last one is the request itself. A preference decides between places
-// that there are: it neither waits for a better one nor cuts a task into other parts.
+// tiers returns variants of a request that use only nodes of at least some score, the highest score first; the last
+// one is the request itself. A preference decides only among places with room: it neither delays a task nor divides
+// it into other parts.
 func (w *wishes) tiers(r *Request) []*Request {
 	if !r.draws() {
 		return []*Request{r}

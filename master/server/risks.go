@@ -1,8 +1,8 @@
 package server
 
 import (
+	"github.com/detent-ml/detent/master/about/risks"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/risks"
 )
 
 // risks are the settings that weaken the security of this installation.

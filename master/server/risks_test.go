@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/about/risks"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/risks"
 )
 
 // TestAMasterWarnsOfItsSettings: each of the ten reaches the log from the configuration and the pools of a master.

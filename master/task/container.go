@@ -58,10 +58,10 @@ func (s *Site) shownMounts(a *Attempt) (expconf.BindMounts, error) {
 	return mounts, err
 }
 
-// mounts returns the mounts of an attempt: those of its configuration, and the folder of its
-// checkpoints or of the experiments that it shows. A task that removes files has the mounts
-// of the trials; the driver does not create its missing folders. What the pool allows tasks to read only is
-// mounted read-only, whatever the configuration says.
+// mounts returns the mounts of an attempt: those of its configuration, and the folder of its checkpoints or of the
+// experiments that it shows. A task that removes files has the mounts of the trials; the driver does not create
+// missing folders for it. Paths that the pool lets tasks only read are mounted read-only, whatever the configuration
+// says.
 func (a *Attempt) mounts(limits *expconf.ContainerLimits, shown expconf.BindMounts) []jobspecs.Mount {
 	var list []jobspecs.Mount
 	for _, b := range append(a.bindMounts().InContainer(), shown.InContainer()...) {

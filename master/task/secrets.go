@@ -18,8 +18,8 @@ type Secret struct {
 	Name string
 	Path string   // in version 2 of the kv engine, such as secret/data/vision/tracker
 	Keys []string // that may be mounted; empty: all
-	// Workspaces has the names of the workspaces, and Users the names of the users, who may mount
-	// it. With both, these users may mount it in these workspaces.
+	// Workspaces and Users name the workspaces in which, and the users by whom, the secret may be mounted. If both
+	// are set, only these users may mount it, and only in these workspaces.
 	Workspaces []string
 	Users      []string
 }

@@ -22,7 +22,8 @@ type Site struct {
 	Scheme      string // of the addresses of that service: http or https
 	Authority   string // certificate authority that runners trust, PEM; "": those of their nodes
 
-	// Fetch returns the address from which Nomad fetches the runner, which is one that answers now; nil: the first of TaskURLs.
+	// Fetch returns the address of a master that answers now, from which Nomad fetches the runner. If it is nil,
+	// Nomad fetches from the first of TaskURLs.
 	Fetch func() string
 
 	Services string // the catalogue in which members are registered: jobspecs.ConsulServices or jobspecs.NomadServices

@@ -10,8 +10,8 @@ import (
 // maxTyped is how much input may wait until the shell reads it.
 const maxTyped = 1 << 20
 
-// typed is the input that the shell has not read yet. The connection to the browser is read also
-// while the shell reads nothing: its other messages say how much output was shown, and without them a
+// typed buffers the input that the shell has not read yet. The master reads the connection to the browser even while
+// the shell reads nothing, because the browser's other messages say how much output it has shown; without them a
 // program that prints what it reads would stop forever.
 type typed struct {
 	mu    sync.Mutex

@@ -18,8 +18,8 @@ import (
 // search may want thousands at once; the control loop makes the rest.
 const MaxFirst = 256
 
-// MaxBytes bounds what the hyperparameters of the trials take that are made at once:
-// by such a request, and by a pass of the control loop.
+// MaxBytes limits the bytes of the hyperparameters of trials that are created together: by a request that creates an
+// experiment, or by one pass of the control loop.
 const MaxBytes = 8 << 20
 
 // An Owner is the experiment that a trial is made for.

@@ -36,7 +36,8 @@ type route struct {
 	dropped bool
 }
 
-// A Round says which events are spread together: at most Most, of the workspaces of Owner only or of all owners but some.
+// A Round selects the events that the sender spreads together: at most Most events, of the workspaces of one Owner,
+// or of all owners except some.
 type Round struct {
 	Most   int
 	Owner  *int // nil: all owners; 0 owns the workspaces that are deleted

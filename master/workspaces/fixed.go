@@ -7,8 +7,9 @@ import (
 	"github.com/detent-ml/detent/master/rest"
 )
 
-// Determined refuses some requests with another status than 403, and its Python client raises ForbiddenException for 403, which is no
-// APIException: so scripts depend on the status. Without roles it looks at what cannot change at all before it looks at who asks.
+// Scripts depend on the status of a rejected request: Determined's Python client raises ForbiddenException for 403,
+// which is not an APIException, and APIException for other statuses. So this file rejects with Determined's statuses.
+// Without roles, Determined first checks what nobody may change, and then the rights of the caller.
 
 // fixedFor is why nobody may do something with a workspace; nil if somebody may.
 func (w Workspace) fixedFor(cannot string) error {
@@ -44,7 +45,8 @@ const (
 	cannotAdd    = "cannot add new projects"
 )
 
-// asksByField reports whether a change needs the right only for the fields that it changes: who repeats what is there may do so.
+// asksByField reports whether a change needs rights only for the fields that it changes, so that a caller may send
+// the current values of other fields.
 func asksByField(who auth.Who) bool { return who.Grants == nil && !who.ReadOnly }
 
 // differs reports whether a field is given and is not what is there.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
@@ -147,9 +146,9 @@ func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
 // pools adds a pool of the GPUs, and one for work without GPUs, if the master's configuration names no
 // pools.
 func (c masterServer) pools(env map[string]string) error {
-	var given map[string]any
-	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return fmt.Errorf("cannot parse the master's configuration: %w", err)
+	given, err := c.given()
+	if err != nil {
+		return err
 	}
 	if _, named := given["resource_pools"]; named || !c.state.GPUs.any() {
 		return nil

@@ -149,6 +149,14 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// given are the keys of the master's configuration.
+func (c masterServer) given() (keys map[string]any, err error) {
+	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &keys); err != nil {
+		return nil, fmt.Errorf("cannot parse the master's configuration: %w", err)
+	}
+	return keys, nil
+}
+
 // tasksDomain gives each task its own host name: browsers resolve every name below localhost to this
 // machine, without DNS. It is "" if that is impossible: if pages are at another address, if TLS is used
 // (no authority signs *.localhost), if there are several masters (whose ports are unknown), or if the
@@ -157,8 +165,8 @@ func (c masterServer) tasksDomain() string {
 	if c.state.TLS != nil || c.state.Interface != "" || c.state.Master.Count > 1 || c.state.Ports[portPages] == 0 {
 		return ""
 	}
-	var given map[string]any
-	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
+	given, err := c.given()
+	if err != nil {
 		return "" // the master's start reports the mistake
 	}
 	for _, key := range []string{"tasks_url", "tasks_domain"} {
@@ -175,9 +183,9 @@ func (c masterServer) tasksDomain() string {
 // checkpointFolder sets a folder for checkpoints in the cluster's folder, if the master's configuration
 // sets none.
 func (c masterServer) checkpointFolder(env map[string]string) error {
-	var given map[string]any
-	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return fmt.Errorf("cannot parse the master's configuration: %w", err)
+	given, err := c.given()
+	if err != nil {
+		return err
 	}
 	if _, named := given["checkpoint_storage"]; named || env["DETENT_CHECKPOINT_STORAGE"] != "" {
 		return nil
@@ -196,9 +204,9 @@ func (c masterServer) checkpointFolder(env map[string]string) error {
 
 // python sets the Python of tasks, if the master's configuration sets none.
 func (c masterServer) python(env map[string]string) error {
-	var given map[string]any
-	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return fmt.Errorf("cannot parse the master's configuration: %w", err)
+	given, err := c.given()
+	if err != nil {
+		return err
 	}
 	if _, named := given["python"]; !named && c.state.Master.Python != "" {
 		env["DETENT_PYTHON"] = c.state.Master.Python

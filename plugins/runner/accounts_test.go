@@ -41,7 +41,7 @@ func TestALinkedAccount(t *testing.T) {
 echo hooked=$HOOKED; cat code; echo out > /dev/stdout
 for f in /run/determined . code /run/determined/info/cluster.json /etc/det-test.conf $DET_SECRETS_DIR/token; do stat -L -c '%u:%g %n' $f; done
 cat /etc/det-test.conf; echo; cat $DET_SECRETS_DIR/token; echo
-touch new /run/determined/new $DET_SPOOL_DIR/report $TMPDIR/x && echo wrote
+touch new /run/determined/new $DET_BACKLOG_DIR/report $TMPDIR/x && echo wrote
 cat $NOMAD_SECRETS_DIR/det-token 2>/dev/null || echo "the runner's token is closed"
 (touch $NOMAD_SECRETS_DIR/new || touch $PYTHONPATH/new) 2>/dev/null || echo "what is not its own is closed"
 cat $PYTHONPATH/determined/__init__.py; echo "alloc=$NOMAD_ALLOC_DIR"; ls -d /proc/[0-9]* | wc -l | tr -d ' '
@@ -275,7 +275,7 @@ func TestALinkedAccountUnderExec(t *testing.T) {
 	if err != nil {
 		t.Skip("setpriv is not installed")
 	}
-	spec := linkedTo(strings.Replace(rights, "id -un; id -gn; ", "", 1) + "stat -c %u:%g /run/determined . /run/determined/info/cluster.json; touch new /run/determined/new $DET_SPOOL_DIR/report && echo wrote\n" +
+	spec := linkedTo(strings.Replace(rights, "id -un; id -gn; ", "", 1) + "stat -c %u:%g /run/determined . /run/determined/info/cluster.json; touch new /run/determined/new $DET_BACKLOG_DIR/report && echo wrote\n" +
 		"(mv /alloc/det /alloc/other || touch /secrets/new || cat /secrets/det-token) 2>/dev/null || echo closed\nsleep 1000 & trap 'echo stopped; exit 3' TERM; kill -TERM $$; wait")
 	spec.Files = spec.Files[:1]
 	r := newRig(t, spec)

@@ -143,7 +143,7 @@ func TestWhatTheRunnerCannotDeliverIsShipped(t *testing.T) {
 		t.Fatalf("report %+v", e)
 	}
 	if left, _ := filepath.Glob(r.path("alloc/det/logs/*")); len(left) != 1 {
-		t.Fatalf("the spool still holds %v", left)
+		t.Fatalf("the backlog still holds %v", left)
 	}
 }
 

@@ -177,7 +177,7 @@ func TestEnvironment(t *testing.T) {
 		"DET_MASTER_HOST": "127.0.0.1", "DET_MASTER": "http://127.0.0.1:" + env["DET_MASTER_PORT"], "DET_SESSION_TOKEN": fakemaster.Token,
 		"DET_AGENT_ID": "node-7", "DET_CONTAINER_ID": nomadAlloc, "DET_RESOURCES_TYPE": "docker-container", "DET_RUN_DIR": "/run/determined",
 		"DET_WORKDIR": "/run/determined/workdir", "DET_CLUSTER_ID": "c1", "MINE": "at " + master, "DET_CHIEF_IP": "10.1.2.3", "C10D_PORT": "29123",
-		"no_proxy": "127.0.0.1,localhost", "DET_SPOOL_DIR": r.path("alloc/det/reports"), "DET_USE_TLS": "false", "NOMAD_ALLOC_ID": nomadAlloc,
+		"no_proxy": "127.0.0.1,localhost", "DET_BACKLOG_DIR": r.path("alloc/det/reports"), "DET_USE_TLS": "false", "NOMAD_ALLOC_ID": nomadAlloc,
 	} {
 		if env[k] != want {
 			t.Errorf("%s is %q, want %q", k, env[k], want)

@@ -43,8 +43,8 @@ func TestTheMasterEndsAnAttemptWhoseAgentIsDead(t *testing.T) {
 }
 
 func TestTwoRequestsToEndSendOneSIGTERM(t *testing.T) {
-	r := newRig(t, sh(`exec 2>/dev/null; trap 'echo told; read go < $DET_SPOOL_DIR/../gate; exit 5' TERM
-mkfifo $DET_SPOOL_DIR/../gate; echo ready; while :; do sleep 0.02; done`))
+	r := newRig(t, sh(`exec 2>/dev/null; trap 'echo told; read go < $DET_BACKLOG_DIR/../gate; exit 5' TERM
+mkfifo $DET_BACKLOG_DIR/../gate; echo ready; while :; do sleep 0.02; done`))
 	p := r.start("run")
 	eventually(t, "the program is ready", func() bool { return len(r.printed()) == 1 })
 	r.state.End("ada killed it")

@@ -13,8 +13,9 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Missing tells in a sentence which file of an entrypoint is not among the files, whose paths are relative to the folder of
-// the code; "" for none. Without a folder only the image has files, none of them below the folder in which the program starts.
+// Missing returns a sentence that names the file of an entrypoint that is not among the files, or "". The paths of
+// files are relative to the folder of the code. Without such a folder only the image has files, and none of them is
+// below the folder in which the program starts.
 func Missing(e expconf.Entrypoint, files []string) string {
 	words := e.Args
 	if !e.IsList() {

@@ -8,8 +8,8 @@ const unknown = "$"
 // opaque reports whether a word has characters that the shell replaces.
 func opaque(word string) bool { return strings.ContainsAny(word, "$`*?[{~!\\") }
 
-// firstCommand splits the first command of a shell's line into words. It returns nothing for a line that it does not
-// understand, and for a command whose failure another one follows.
+// firstCommand splits the first command of a shell's line into words. It returns nothing for a line that it cannot
+// parse, and for a command that another one replaces if it fails (a || b).
 func firstCommand(line string) []string {
 	var words []string
 	var word strings.Builder

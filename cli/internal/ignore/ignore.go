@@ -3,6 +3,9 @@
 // folders only, a slash elsewhere anchors the pattern at the root, "**" matches any number of
 // folders. A file in an excluded folder cannot be included again, because excluded folders are
 // not searched.
+//
+// The tests compare this package with git itself. go-git's package for the same rules (5.19) disagrees with git: it does not support
+// [!a] and [[:digit:]], and excludes the folder data for data/**.
 package ignore
 
 import (

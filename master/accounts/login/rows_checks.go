@@ -87,9 +87,10 @@ func Checking(ctx context.Context, db *database.DB, c Check) (bool, error) {
 	return database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM identities WHERE issuer = $1 AND subject = $2 AND checks = $3)`, c.Issuer, c.Subject, c.Number)
 }
 
-// EndCheck notes what was applied, and when the user is due again: after three quarters of a period
-// to a whole one. If a sign-in or another check began meanwhile, nobody knows which was applied last: then
-// the next check applies what the provider says, also if it is what is known, and comes at once.
+// EndCheck stores what the check applied, and when the next check of the user is due: after three quarters of a
+// period to a whole one. If a sign-in or another check has begun meanwhile, it is unknown which of them was applied
+// last. Then EndCheck forgets what was applied and makes the next check due at once; that check applies what the
+// provider answers.
 func EndCheck(ctx context.Context, db *database.DB, c Check, known []byte, period time.Duration) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
 		n, err := tx.Exec(ctx, `UPDATE identities SET known = $4, due_at = now() + $5::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,

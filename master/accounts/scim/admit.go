@@ -34,8 +34,8 @@ type Secrets struct {
 // HashSecret returns the hash by which secrets are compared.
 func HashSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
-// fits reports whether a header has one of the secrets. It compares hashes of equal length in
-// constant time, and all of them.
+// fits reports whether a header has one of the secrets. It compares hashes in constant time, with every secret, so
+// that its time reveals nothing.
 func (s *Secrets) fits(header string) bool {
 	scheme, given, _ := strings.Cut(strings.TrimSpace(header), " ")
 	given = strings.TrimSpace(given)

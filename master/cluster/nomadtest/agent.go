@@ -25,9 +25,9 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"github.com/detent-ml/detent/master/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/leftover"
+	"github.com/detent-ml/detent/nomad/servers/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers/proc/proctest"
 )
 

@@ -98,9 +98,10 @@ func (b Budget) Choose(claims []Claim) (out map[int]bool) {
 	return out
 }
 
-// fit chooses among the claims that are needed, or among the others, and returns what is
-// left. What an owner's level leaves, because experiments cannot be divided, is given to
-// experiments that fit into it, owners with the least first.
+// fit chooses which claims get memory, among the needed claims or among the others, and returns the memory that is
+// left. Every owner may hold the same amount (levelOf). An experiment cannot be divided, so an owner may hold less
+// than that; fit gives the rest to further experiments that fit into it, first to those of the owners who hold the
+// least.
 func fit(byAge []Claim, needed bool, room int64, out map[int]bool) (left int64) {
 	totals, held := map[int]int64{}, map[int]int64{}
 	var list []Claim
@@ -132,8 +133,8 @@ func fit(byAge []Claim, needed bool, room int64, out map[int]bool) (left int64) 
 	return left
 }
 
-// levelOf is how much each owner may hold, so that all owners together fit into the room:
-// those with less hold what they have, and the others the level.
+// levelOf is the maximum that each owner may hold, so that the claims of all owners together fit into the room:
+// owners whose claims are smaller hold all of them, the others hold the maximum.
 func levelOf(totals map[int]int64, room int64) int64 {
 	list := make([]int64, 0, len(totals))
 	for _, n := range totals {

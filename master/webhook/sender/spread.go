@@ -11,9 +11,10 @@ import (
 	"github.com/detent-ml/detent/master/webhook"
 )
 
-// The events of all owners' workspaces are spread together, in one transaction for many. Where such a transaction fails or takes too long,
-// nobody knows whose events are the cause: from then on each of the owners has a transaction of their own, and whoever's succeeds is with
-// the others again. So one owner's events delay those of others once, and not for as long as there are such events.
+// The sender spreads the events of all owners together, many in one transaction. If such a transaction fails or takes
+// too long, it is unknown whose events are the cause. Then the sender spreads the events of each of these owners in
+// separate transactions, until those of the owner succeed. So the events of one owner delay those of other owners
+// only once.
 
 const (
 	apartFor   = 10 * time.Minute // that an owner stays apart after a failure of their own

@@ -23,8 +23,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/detent-ml/detent/master/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/detent-ml/detent/master/mountinfo"
+	"github.com/detent-ml/detent/nomad/servers/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 

@@ -37,8 +37,8 @@ type library struct {
 	symbols  map[string]bool // functions that were searched in the library
 }
 
-// A question is the description of one GPU in progress: a call may hang, and is not repeated before
-// it has returned.
+// A question is a pending request to the driver to describe one GPU. The driver may not answer for a long time; until
+// it answers, nobody asks again about this GPU.
 type question struct {
 	since time.Time
 	done  chan struct{}

@@ -93,7 +93,7 @@ def of_trial(
         DET_STEPS_COMPLETED="0",
         DET_SHARED_FS_PATH=str(shared),
         DET_RUN_DIR=str(run_dir),
-        DET_SPOOL_DIR=str(run_dir / "spool"),
+        DET_BACKLOG_DIR=str(run_dir / "backlog"),
         C10D_PORT=str(free_port()),
         **more,
     )

@@ -1,4 +1,4 @@
-"""Writes the reference's pages, in the Markdown that docs/python/html.go reads too."""
+"""Writes the pages of the reference in Markdown, which docs/python turns into HTML."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -
         if name.startswith(("DET_", "INTER_TRAIN_", "NOMAD_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("DET_RUN_DIR", str(tmp_path / "no-task"))
-    monkeypatch.setenv("DET_SPOOL_DIR", str(tmp_path / "spool"))
+    monkeypatch.setenv("DET_BACKLOG_DIR", str(tmp_path / "backlog"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 

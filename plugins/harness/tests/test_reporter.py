@@ -12,9 +12,9 @@ import pytest
 
 from determined.common import api
 from determined.common.api import errors
+from determined.core._backlog import Backlog, Report
 from determined.core._metrics import _MetricsContext
 from determined.core._reporter import Reporter
-from determined.core._spool import Report, Spool
 from tests.conftest import TOKEN
 from tests.ranks import free_port
 from tests.stub_master import DEADLINE, Stub, error
@@ -23,10 +23,10 @@ FAST = api.RetryPolicy(total=None, backoff_factor=0.01, max_pause=0.05)
 
 
 def metrics_context(
-    url: str, spool: Spool, flush_seconds: float = DEADLINE
+    url: str, backlog: Backlog, flush_seconds: float = DEADLINE
 ) -> "tuple[_MetricsContext, Reporter]":
     session = api.TaskSession(url, "", TOKEN)
-    reporter = Reporter(session, spool, FAST, flush_seconds=flush_seconds)
+    reporter = Reporter(session, backlog, FAST, flush_seconds=flush_seconds)
     return _MetricsContext(session, 12, 1, reporter), reporter
 
 
@@ -35,7 +35,7 @@ def wait_for_reports(stub: Stub, count: int) -> None:
 
 
 def test_reports_arrive_in_order(stub: Stub, tmp_path: pathlib.Path) -> None:
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     for step in range(200):
         metrics.report("training", {"loss": step / 7}, step)
     metrics.close()
@@ -48,7 +48,7 @@ def test_reports_arrive_in_order(stub: Stub, tmp_path: pathlib.Path) -> None:
 def test_killed_master_loses_and_doubles_nothing(
     stub: Stub, tmp_path: pathlib.Path, memory_bytes: int
 ) -> None:
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path, memory_bytes))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path, memory_bytes))
     total, kills = 600, 6
     step = 0
     for kill in range(1, kills + 1):
@@ -68,12 +68,12 @@ def test_killed_master_loses_and_doubles_nothing(
             assert stub.values(group, at) == {name: float(at)}
     # Only reports that were being sent at a kill arrive a second time.
     assert stub.repeats <= kills
-    assert not list(tmp_path.glob("*.jsonl")), "the spool left files behind"
+    assert not list(tmp_path.glob("*.jsonl")), "the backlog left files behind"
 
 
 def test_lost_answers_double_nothing(stub: Stub, tmp_path: pathlib.Path) -> None:
     stub.change(lost_answers=5)
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     for step in range(20):
         metrics.report("training", {"loss": float(step)}, step)
     metrics.close()
@@ -85,7 +85,7 @@ def test_database_away(
     stub: Stub, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     stub.change(broken=503)
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     for step in range(50):
         metrics.report("training", {"loss": float(step)}, step)
     stub.wait_for(lambda: len(stub.requests) >= 3)
@@ -98,7 +98,7 @@ def test_database_away(
 
 def test_a_repeated_report_is_the_same_report(stub: Stub, tmp_path: pathlib.Path) -> None:
     stub.change(lost_answers=1)
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     metrics.report("cpu", {"node": {"cpu_util_simple": 3.0}})
     metrics.close()
     first, second = stub.sent("POST", "metrics")
@@ -110,7 +110,7 @@ def test_a_repeated_report_is_the_same_report(stub: Stub, tmp_path: pathlib.Path
 
 def test_refusal_is_raised_at_the_next_report(stub: Stub, tmp_path: pathlib.Path) -> None:
     stub.change(refusals={"metrics": error(400, "InvalidArgument", "an older run")})
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     metrics.report("training", {"loss": 1.0}, 1)
     stub.wait_for(lambda: stub.sent("POST", "metrics"))
     stub.change(refusals={})
@@ -128,14 +128,14 @@ def test_refusal_of_the_last_report_is_raised_at_the_end(
     stub: Stub, tmp_path: pathlib.Path
 ) -> None:
     stub.change(refusals={"metrics": error(409, "Aborted", "another value")})
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     metrics.report("training", {"loss": 1.0}, 1)
     with pytest.raises(errors.APIException, match="another value"):
         metrics.close()
 
 
 def test_end_without_a_master_is_bounded_and_keeps_reports(tmp_path: pathlib.Path) -> None:
-    metrics, _ = metrics_context(f"http://127.0.0.1:{free_port()}", Spool(tmp_path), 0.2)
+    metrics, _ = metrics_context(f"http://127.0.0.1:{free_port()}", Backlog(tmp_path), 0.2)
     for step in range(3):
         metrics.report("training", {"loss": 1.0}, step)
     with pytest.raises(errors.MasterNotFoundException, match="3 reports were not delivered"):
@@ -145,9 +145,9 @@ def test_end_without_a_master_is_bounded_and_keeps_reports(tmp_path: pathlib.Pat
     assert [body["metrics"]["stepsCompleted"] for body in bodies] == [0, 1, 2]
 
 
-def test_full_spool_makes_training_wait(stub: Stub, tmp_path: pathlib.Path) -> None:
+def test_full_backlog_makes_training_wait(stub: Stub, tmp_path: pathlib.Path) -> None:
     stub.change(broken=503)
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path, memory_bytes=300, disk_bytes=900))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path, memory_bytes=300, disk_bytes=900))
     done = threading.Event()
 
     def train() -> None:
@@ -169,7 +169,7 @@ def test_full_spool_makes_training_wait(stub: Stub, tmp_path: pathlib.Path) -> N
 def test_latest_value_replaces_and_starves_nobody(stub: Stub, tmp_path: pathlib.Path) -> None:
     stub.change(broken=503)
     session = api.TaskSession(stub.url, "", TOKEN)
-    reporter = Reporter(session, Spool(tmp_path), FAST, flush_seconds=DEADLINE)
+    reporter = Reporter(session, Backlog(tmp_path), FAST, flush_seconds=DEADLINE)
     for number in range(50):
         reporter.submit_latest(
             Report("/api/v1/trials/12/progress", f'{{"progress": {number}}}', "p")
@@ -191,7 +191,7 @@ def test_latest_value_replaces_and_starves_nobody(stub: Stub, tmp_path: pathlib.
 def test_wait_for_acknowledgement(stub: Stub, tmp_path: pathlib.Path) -> None:
     session = api.TaskSession(stub.url, "", TOKEN)
     reporter = Reporter(
-        session, Spool(tmp_path), FAST, flush_seconds=DEADLINE, acknowledge_seconds=DEADLINE
+        session, Backlog(tmp_path), FAST, flush_seconds=DEADLINE, acknowledge_seconds=DEADLINE
     )
     report = Report("/api/v1/checkpoints", '{"uuid": "u"}', "checkpoint u")
     assert reporter.submit_and_wait(report)
@@ -206,7 +206,7 @@ def test_acknowledgement_that_does_not_come(stub: Stub, tmp_path: pathlib.Path) 
     stub.change(broken=503)
     session = api.TaskSession(stub.url, "", TOKEN)
     reporter = Reporter(
-        session, Spool(tmp_path), FAST, flush_seconds=DEADLINE, acknowledge_seconds=0.05
+        session, Backlog(tmp_path), FAST, flush_seconds=DEADLINE, acknowledge_seconds=0.05
     )
     assert not reporter.submit_and_wait(Report("/api/v1/checkpoints", '{"uuid": "u"}', "u"))
     stub.change(broken=None)
@@ -215,7 +215,7 @@ def test_acknowledgement_that_does_not_come(stub: Stub, tmp_path: pathlib.Path) 
 
 
 def test_closed_reporter_takes_nothing(stub: Stub, tmp_path: pathlib.Path) -> None:
-    metrics, _ = metrics_context(stub.url, Spool(tmp_path))
+    metrics, _ = metrics_context(stub.url, Backlog(tmp_path))
     metrics.start()
     metrics.close()
     with pytest.raises(RuntimeError, match="the core context is closed"):
@@ -234,12 +234,12 @@ FULL_DISK = """
 import sys
 from determined.common import api
 from determined.core._reporter import Reporter
-from determined.core._spool import Report, Spool
+from determined.core._backlog import Report, Backlog
 url, folder = sys.argv[1:]
 import json, pathlib
 session = api.TaskSession(url, "", "token")
 fast = api.RetryPolicy(total=None, backoff_factor=0.01, max_pause=0.05)
-reporter = Reporter(session, Spool(pathlib.Path(folder), memory_bytes=1000), fast)
+reporter = Reporter(session, Backlog(pathlib.Path(folder), memory_bytes=1000), fast)
 for step in range(400):
     body = {"group": "training", "metrics": {"trialId": 12, "trialRunId": 1, "stepsCompleted": step,
             "metrics": {"avgMetrics": {"loss": 1.0, "text": "x" * 500}}}}
@@ -296,7 +296,7 @@ def test_a_full_disk_loses_nothing(stub: Stub, tmp_path: pathlib.Path) -> None:
 def test_a_reporter_that_broke_says_so(stub: Stub, tmp_path: pathlib.Path) -> None:
     """If delivery ends for any reason, training does not wait for it for ever."""
 
-    class Broken(Spool):
+    class Broken(Backlog):
         def peek(self) -> Report:
             raise ZeroDivisionError("as a defect would")
 

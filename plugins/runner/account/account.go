@@ -1,12 +1,11 @@
 //go:build linux
 
-// Package account is the account of a node as which the program of a task runs, if the owner of
-// the task is linked to one.
+// Package account is the account of a node as which the program of a task runs, if the owner of the task is linked to
+// one.
 //
-// The runner keeps its own account: it holds the token of the attempt, sends the log and reports
-// the end. Only what the sandbox starts runs as the linked account. Files in folders that the
-// program may change are read and written by Do, with no more rights than the program's, so
-// that no link which the program has left there leads the runner elsewhere.
+// The runner keeps its own account: it holds the token of the attempt, sends the log and reports the end. Only what
+// the sandbox starts runs as the linked account. Do reads and writes files in folders that the program may change. It
+// has no more rights than the program, so that a link in such a folder cannot lead the runner to other files.
 package account
 
 import (
@@ -186,8 +185,8 @@ func (a *Account) Give(path string) error {
 	return os.Lchown(path, a.UID, a.GID)
 }
 
-// Own opens a folder of the account, and creates it if necessary. The path that it returns leads to the
-// folder for as long as the folder is open, even where the account may not enter the folders above it.
+// Own opens a folder of the account, and creates it if necessary. The returned path is that of the open file: it
+// works while the folder is open, even if the account may not enter the folders above it.
 func (a *Account) Own(dir string, mode os.FileMode) (*os.File, string, error) {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return nil, "", err

@@ -37,12 +37,12 @@ func (r *run) finish(shipper *logs.Shipper) {
 		r.state.LogsDone = waitFor(shipper, 0)
 	}
 	if !r.state.LogsDone {
-		r.sayLast("no master accepted the last log lines; they are in %s, and the allocation's last process sends them", r.spool.Dir())
+		r.sayLast("no master accepted the last log lines; they are in %s, and the allocation's last process sends them", r.backlog.Dir())
 	}
 	r.save()
 }
 
-// sayLast writes to Nomad's log only: the spool is complete.
+// sayLast writes to Nomad's log only: the backlog is complete.
 func (r *run) sayLast(format string, args ...any) {
 	last := logs.NewJournal(r.echo())
 	last.Warnf(format, args...)

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/logpolicy"
+	"github.com/detent-ml/detent/master/logs/policy"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -26,7 +26,7 @@ const maxMatch = 2000
 type policyWatch struct {
 	run      *run
 	patterns []v1.LogPattern
-	matcher  *logpolicy.Matcher
+	matcher  *policy.Matcher
 	unseen   atomic.Int32 // policies without a match yet
 	changed  chan struct{}
 
@@ -40,13 +40,13 @@ func newPolicyWatch(r *run) *policyWatch {
 	l := &policyWatch{run: r, changed: make(chan struct{}, 1)}
 	var texts []string
 	for _, p := range r.spec.LogPatterns {
-		if _, err := logpolicy.New([]string{p.Pattern}); err != nil {
+		if _, err := policy.New([]string{p.Pattern}); err != nil {
 			r.journal.Warnf("a log policy is ignored: %v", err)
 			continue
 		}
 		l.patterns, texts = append(l.patterns, p), append(texts, p.Pattern)
 	}
-	l.matcher, _ = logpolicy.New(texts) // each of them compiles
+	l.matcher, _ = policy.New(texts) // each of them compiles
 	l.seen = make([]bool, len(texts))
 	l.unseen.Store(int32(len(texts)))
 	return l

@@ -54,7 +54,7 @@ type run struct {
 	token     string
 	masters   *masters.List
 	journal   *logs.Journal
-	spool     *logs.Spool
+	backlog   *logs.Backlog
 	stop      *stopper
 	gateway   *gateway.Server // nil: its port cannot be opened
 	policies  *policyWatch
@@ -130,18 +130,18 @@ func (r *run) course() int {
 		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
 	}
 	r.save()
-	spool, err := logs.OpenSpool(r.p.shared("logs"), logs.Limits{Disk: bytesOf(r.p.Env["DET_LOG_SPOOL_MAX_BYTES"])})
+	backlog, err := logs.OpenBacklog(r.p.shared("logs"), logs.Limits{Disk: bytesOf(r.p.Env["DET_LOG_BACKLOG_MAX_BYTES"])})
 	if err != nil {
 		r.journal.Errorf("%v", err)
 		return CodeInternal
 	}
-	r.spool = spool
-	defer spool.Close()
-	r.journal.Attach(spool)
+	r.backlog = backlog
+	defer backlog.Close()
+	r.journal.Attach(backlog)
 	if r.spec.Begins != "" {
 		r.journal.Infof("%s", r.spec.Begins)
 	}
-	shipper := logs.NewShipper(spool, r.batchHead(), logSender(r.masters, r.token, overAfter), func(err error) {
+	shipper := logs.NewShipper(backlog, r.batchHead(), logSender(r.masters, r.token, overAfter), func(err error) {
 		r.journal.Errorf("%v", err)
 	})
 	shipping, stopShipping := context.WithCancel(context.Background())

@@ -92,19 +92,19 @@ func deliver(ctx context.Context, p *NomadTask, s *state, list *masters.List, jo
 }
 
 func deliverLogs(ctx context.Context, p *NomadTask, s *state, list *masters.List, journal *logs.Journal) error {
-	spool, err := logs.OpenSpool(p.shared("logs"), logs.Limits{})
+	backlog, err := logs.OpenBacklog(p.shared("logs"), logs.Limits{})
 	if err != nil {
 		return err
 	}
-	defer spool.Close()
-	shipper := logs.NewShipper(spool, v1.LogBatch{AllocationID: s.AllocationID, TaskID: s.TaskID, Shipper: s.Shipper},
+	defer backlog.Close()
+	shipper := logs.NewShipper(backlog, v1.LogBatch{AllocationID: s.AllocationID, TaskID: s.TaskID, Shipper: s.Shipper},
 		logSender(list, s.Token, overAfterEnd), func(err error) { journal.Errorf("%v", err) })
 	next, err := shipper.Resume(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot ask the master for the next log line: %w", err)
 	}
 	if s.Ended == nil {
-		journal.Attach(spool)
+		journal.Attach(backlog)
 		journal.Errorf("%s", killedReason)
 	}
 	go shipper.Run(ctx, next)

@@ -104,7 +104,7 @@ func (r *run) harness(again bool) (dir string, fetched bool, err error) {
 	return fetchHarness(r.stop.ctx, r.p, r.masters, r.token, env)
 }
 
-// pipes carry the sandbox's output to the spool.
+// pipes carry the sandbox's output to the backlog.
 type pipes struct {
 	stdout, stderr *os.File // the sandbox's ends
 	readers        []*os.File
@@ -131,10 +131,10 @@ func newPipes(r *run) (*pipes, error) {
 		p.readers = append(p.readers, from)
 		p.done.Go(func() {
 			if stream.echo == nil {
-				logs.Capture(mask.Over(from), stream.name, r.spool, nil, r.policies.look)
+				logs.Capture(mask.Over(from), stream.name, r.backlog, nil, r.policies.look)
 				return
 			}
-			logs.Capture(mask.Over(from), stream.name, r.spool, stream.echo, r.policies.look)
+			logs.Capture(mask.Over(from), stream.name, r.backlog, stream.echo, r.policies.look)
 		})
 	}
 	return p, nil

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/detent-ml/detent/master/cache"
 )
 
 // Limits limit the connections of callers that have shown no secret. Zero means the default.
@@ -75,30 +77,24 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// addressOf is the address of a caller. All of loopback is one address, the zero value, and so is each network of IPv6.
-func addressOf(remote net.Addr) netip.Addr {
+// addressOf is the address of a caller: "" for all of loopback, and one for each network of IPv6.
+func addressOf(remote net.Addr) string {
 	at, err := netip.ParseAddrPort(remote.String())
 	if err != nil || at.Addr().Unmap().IsLoopback() {
-		return netip.Addr{}
+		return ""
 	}
-	a := at.Addr().Unmap()
-	if a.Is6() {
-		if network, err := a.WithZone("").Prefix(64); err == nil {
-			return network.Addr()
-		}
-	}
-	return a
+	return cache.NetworkOf(at.Addr())
 }
 
 // most is the maximum for one address.
-func (l *Listener) most(from netip.Addr, all, each int) int {
-	if !from.IsValid() {
+func (l *Listener) most(from string, all, each int) int {
+	if from == "" {
 		return all
 	}
 	return min(all, each)
 }
 
-func count(list []*Conn, from netip.Addr) (n int) {
+func count(list []*Conn, from string) (n int) {
 	for _, c := range list {
 		if c.from == from {
 			n++
@@ -108,8 +104,8 @@ func count(list []*Conn, from netip.Addr) (n int) {
 }
 
 // heaviest is the address with the most connections; of several, that of the oldest connection.
-func heaviest(list []*Conn) (from netip.Addr) {
-	each := make(map[netip.Addr]int, len(list))
+func heaviest(list []*Conn) (from string) {
+	each := make(map[string]int, len(list))
 	for _, c := range list {
 		each[c.from]++
 	}
@@ -122,7 +118,7 @@ func heaviest(list []*Conn) (from netip.Addr) {
 	return from
 }
 
-func oldest(list []*Conn, from netip.Addr) *Conn {
+func oldest(list []*Conn, from string) *Conn {
 	return list[slices.IndexFunc(list, func(c *Conn) bool { return c.from == from })]
 }
 
@@ -169,7 +165,7 @@ func (l *Listener) rival(c *Conn) *Conn {
 
 // fill gives slots to the line, the newest first; the caller holds mu. A connection that has waited for long gets only a free slot.
 func (l *Listener) fill() {
-	now, next, full := l.now(), time.Duration(0), map[netip.Addr]bool{}
+	now, next, full := l.now(), time.Duration(0), map[string]bool{}
 	for _, c := range slices.Backward(slices.Clone(l.line)) {
 		if full[c.from] {
 			continue
@@ -225,7 +221,7 @@ func (l *Listener) expire(c *Conn) {
 type Conn struct {
 	net.Conn
 	l    *Listener
-	from netip.Addr
+	from string
 	turn atomic.Pointer[chan struct{}] // closed when the connection may read
 
 	// Under the listener's mu.

@@ -12,12 +12,12 @@ import (
 )
 
 // Capture reads one stream of a program until it ends: it appends the lines of each chunk to
-// the spool, and copies the chunk unchanged to echo. look is called with every line; it may be
+// the backlog, and copies the chunk unchanged to echo. look is called with every line; it may be
 // nil. Capture never stops reading, because a program blocks if nobody reads its output.
-func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func(Line)) {
+func Capture(r io.Reader, stream string, backlog *Backlog, echo io.Writer, look func(Line)) {
 	split := NewSplitter(stream)
 	keep := func(lines []Line) {
-		spool.Append(lines...)
+		backlog.Append(lines...)
 		for i := 0; look != nil && i < len(lines); i++ {
 			look(lines[i])
 		}
@@ -37,7 +37,7 @@ func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func
 		}
 		keep(split.Rest(now))
 		if err != io.EOF && !errors.Is(err, fs.ErrClosed) {
-			spool.Append(own(v1.LogLevelError, fmt.Sprintf("reading %s of the program failed: %v", stream, err)))
+			backlog.Append(own(v1.LogLevelError, fmt.Sprintf("reading %s of the program failed: %v", stream, err)))
 		}
 		return
 	}
@@ -45,7 +45,7 @@ func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func
 
 // An Echo writes to the pipe of another process without waiting: the pipe belongs to Nomad's
 // log collector, which may be stopped. Output that the collector does not read in time is
-// dropped from this copy, and counted; the spool has it.
+// dropped from this copy, and counted; the backlog has it.
 type Echo struct {
 	w    io.Writer
 	done chan struct{}

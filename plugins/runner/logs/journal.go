@@ -11,7 +11,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// early is the number of its own lines that a runner keeps before it has a spool.
+// early is the number of its own lines that a runner keeps before it has a backlog.
 const early = 200
 
 // A Journal writes the runner's own messages: to its stderr, which Nomad stores, and as lines
@@ -19,19 +19,19 @@ const early = 200
 type Journal struct {
 	echo io.Writer
 
-	mu     sync.Mutex
-	spool  *Spool
-	before []Line
+	mu      sync.Mutex
+	backlog *Backlog
+	before  []Line
 }
 
 // NewJournal makes a Journal that copies everything to echo.
 func NewJournal(echo io.Writer) *Journal { return &Journal{echo: echo} }
 
-// Attach also appends all messages, including earlier ones, to the spool.
-func (j *Journal) Attach(s *Spool) {
+// Attach also appends all messages, including earlier ones, to the backlog.
+func (j *Journal) Attach(s *Backlog) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.spool = s
+	j.backlog = s
 	s.Append(j.before...)
 	j.before = nil
 }
@@ -58,8 +58,8 @@ func (j *Journal) say(level v1.LogLevel, format string, args ...any) {
 			l := own(level, strings.ReplaceAll(piece, "\r", " "))
 			l.Time = now
 			switch {
-			case j.spool != nil:
-				j.spool.Append(l)
+			case j.backlog != nil:
+				j.backlog.Append(l)
 			case len(j.before) < early:
 				j.before = append(j.before, l)
 			}

@@ -31,12 +31,12 @@ var (
 // the next line that the master expects.
 type Sender func(ctx context.Context, batch v1.LogBatch) (next int64, err error)
 
-// A Shipper sends the lines of a Spool.
+// A Shipper sends the lines of a Backlog.
 type Shipper struct {
-	spool  *Spool
-	head   v1.LogBatch // fields that all batches share
-	send   Sender
-	failed func(error)
+	backlog *Backlog
+	head    v1.LogBatch // fields that all batches share
+	send    Sender
+	failed  func(error)
 
 	finish chan struct{}
 	once   sync.Once
@@ -46,8 +46,8 @@ type Shipper struct {
 
 // NewShipper makes a Shipper whose batches have the fields of head. failed is called for every
 // rejected batch.
-func NewShipper(spool *Spool, head v1.LogBatch, send Sender, failed func(error)) *Shipper {
-	return &Shipper{spool: spool, head: head, send: send, failed: failed,
+func NewShipper(backlog *Backlog, head v1.LogBatch, send Sender, failed func(error)) *Shipper {
+	return &Shipper{backlog: backlog, head: head, send: send, failed: failed,
 		finish: make(chan struct{}), done: make(chan struct{})}
 }
 
@@ -69,8 +69,8 @@ func (s *Shipper) Resume(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.spool.SkipTo(next)
-	s.spool.Taken(next)
+	s.backlog.SkipTo(next)
+	s.backlog.Taken(next)
 	return next, nil
 }
 
@@ -88,7 +88,7 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		lines, err := s.spool.Read(next, batchLines, batchBytes)
+		lines, err := s.backlog.Read(next, batchLines, batchBytes)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 			batch.Lines = append(batch.Lines, l.Wire())
 		}
 		end := batch.First + int64(len(batch.Lines))
-		batch.Done = finishing && end >= s.spool.Next()
+		batch.Done = finishing && end >= s.backlog.Next()
 		if len(batch.Lines) == 0 && !batch.Done {
 			continue
 		}
@@ -119,8 +119,8 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 		if has > batch.First {
 			next = has // the master accepted a part, or has more lines from an earlier process
 		}
-		s.spool.Taken(next)
-		if batch.Done && next >= s.spool.Next() {
+		s.backlog.Taken(next)
+		if batch.Done && next >= s.backlog.Next() {
 			return nil
 		}
 	}
@@ -131,8 +131,8 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 func (s *Shipper) wait(ctx context.Context, next int64, last time.Time) (finishing bool) {
 	var due <-chan time.Time
 	for {
-		changed := s.spool.Changed()
-		waiting := s.spool.Next() - next
+		changed := s.backlog.Changed()
+		waiting := s.backlog.Next() - next
 		if waiting >= batchLines {
 			return s.finishing()
 		}

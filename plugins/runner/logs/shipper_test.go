@@ -92,7 +92,7 @@ func TestEveryLineOnceWhateverGetsLost(t *testing.T) {
 		}
 		const lives, each = 4, 500
 		for life := range lives {
-			s, err := OpenSpool(dir, Limits{Segment: 2000})
+			s, err := OpenBacklog(dir, Limits{Segment: 2000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestEveryLineOnceWhateverGetsLost(t *testing.T) {
 
 func TestBatchesAreBounded(t *testing.T) {
 	db := newDatabase()
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	var lines []Line
 	for i := range 5500 {
 		lines = append(lines, line(fmt.Sprint("line ", i)))
@@ -142,7 +142,7 @@ func TestBatchesAreBounded(t *testing.T) {
 }
 
 func TestABatchNeverBridgesAGap(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	fill(s, 0, 5)
 	s.SkipTo(10)
 	fill(s, 10, 15)
@@ -161,7 +161,7 @@ func TestABatchNeverBridgesAGap(t *testing.T) {
 }
 
 func TestRefusedLinesAreToldAndPassedOver(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	fill(s, 0, 2500)
 	db := newDatabase()
 	refuse := true
@@ -181,7 +181,7 @@ func TestRefusedLinesAreToldAndPassedOver(t *testing.T) {
 }
 
 func TestAShipperEndsWhenNothingIsTakenAnyMore(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	fill(s, 0, 1)
 	shipper := NewShipper(s, v1.LogBatch{}, func(context.Context, v1.LogBatch) (int64, error) { return 0, ErrOver }, quiet)
 	go shipper.Run(context.Background(), 0)
@@ -192,7 +192,7 @@ func TestAShipperEndsWhenNothingIsTakenAnyMore(t *testing.T) {
 }
 
 func TestCaptureAndEcho(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	var copied strings.Builder
 	echo := NewEcho(&copied)
 	from, to := io.Pipe()
@@ -244,7 +244,7 @@ func TestJournal(t *testing.T) {
 	var echoed strings.Builder
 	j := NewJournal(&echoed)
 	j.Infof("early %d", 1)
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	j.Attach(s)
 	j.Errorf("two\nlines")
 	j.Warnf("%s", strings.Repeat("x", maxText+1))
@@ -263,9 +263,9 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// BenchmarkSpool is the way of a line from the program's pipe to the spool.
-func BenchmarkSpool(b *testing.B) {
-	s, err := OpenSpool(b.TempDir(), Limits{Disk: 64 << 20})
+// BenchmarkBacklog is the way of a line from the program's pipe to the backlog.
+func BenchmarkBacklog(b *testing.B) {
+	s, err := OpenBacklog(b.TempDir(), Limits{Disk: 64 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}

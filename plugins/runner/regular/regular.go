@@ -1,5 +1,5 @@
-// Package regular opens files in whose place the program of a task may have put something else: a link to a file of
-// another account, or a pipe, whose reader would wait for ever. It opens regular files only.
+// Package regular opens files that the program of a task may have replaced: by a link to a file of another account,
+// or by a pipe, on which a reader would wait forever. It opens regular files only.
 package regular
 
 import (

@@ -83,8 +83,9 @@ func Inside() int {
 	}
 }
 
-// died tells how the program ended. The shell of an entrypoint dies of the SIGTERM that its group gets while the training that it has started
-// still stores a checkpoint: then the program has ended when its group has.
+// died reports how the program ended. After a SIGTERM to the process group, the shell of an entrypoint dies at once,
+// while the training that it started still stores a checkpoint. Then the program counts as ended when no process of
+// the group is left.
 func (in *inner) died(d death) {
 	if d.pid == in.program && d.pid != 0 {
 		in.program, in.exit, in.group = 0, exitOf(d.status), 0

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/detent-ml/detent/master/mountinfo"
+	"github.com/detent-ml/detent/nomad/servers/mountinfo"
 	"github.com/detent-ml/detent/plugins/runner/unpack"
 )
 

@@ -20,7 +20,7 @@ type Setup struct {
 	Plain bool
 	// Account is the account as which programs run; nil: that of this process.
 	Account *account.Account
-	// NoNewPrivs means that no program gains rights by a file that has them, such as one of root with the setuid bit.
+	// NoNewPrivs: no program gets more rights from an executable file, such as one of root with the setuid bit.
 	NoNewPrivs bool
 	// Hide is a folder of the node that programs see empty; "": none.
 	Hide string

@@ -31,10 +31,10 @@ from typing import (
 from determined import tensorboard, util
 from determined.common import api, storage
 from determined.core import _download
+from determined.core._backlog import Report
 from determined.core._distributed import DistributedContext
 from determined.core._merge import Conflicts, conflict_error, merge_metadata, merge_resources
 from determined.core._reporter import Reporter
-from determined.core._spool import Report
 from determined.core._tensorboard_mode import TensorboardMode
 
 logger = logging.getLogger("determined.core")

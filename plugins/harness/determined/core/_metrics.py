@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Optional
 
 from determined import util
 from determined.common import api
+from determined.core._backlog import Report
 from determined.core._reporter import Reporter
-from determined.core._spool import Report
 
 logger = logging.getLogger("determined.core")
 

@@ -1,7 +1,7 @@
 """Delivers reports to the master from a thread of its own, in order, through outages.
 
 Training calls ``submit`` and continues. The thread sends one report after another; while no
-master answers it tries again without limit, and the reports wait in a ``Spool``. The thread sends
+master answers it tries again without limit, and the reports wait in a ``Backlog``. The thread sends
 a report until the master acknowledges it, so a report may arrive twice: each report names its
 subject (trial, run, group, step), and the master recognises the second one.
 
@@ -21,7 +21,7 @@ from typing import Deque, Dict, Optional, Tuple
 
 from determined.common import api
 from determined.common.api import errors
-from determined.core._spool import Report, Spool
+from determined.core._backlog import Backlog, Report
 
 logger = logging.getLogger("determined.core")
 
@@ -46,13 +46,13 @@ class Reporter:
     def __init__(
         self,
         session: api.BaseSession,
-        spool: Optional[Spool] = None,
+        backlog: Optional[Backlog] = None,
         retry: Optional[api.RetryPolicy] = None,
         flush_seconds: Optional[float] = None,
         acknowledge_seconds: Optional[float] = None,
     ) -> None:
         self._session = session.with_retry(0)
-        self._spool = Spool() if spool is None else spool
+        self._backlog = Backlog() if backlog is None else backlog
         self._retry = retry or api.RetryPolicy(total=None, backoff_factor=0.1, max_pause=5.0)
         self._flush_seconds = _setting("DET_FLUSH_SECONDS", flush_seconds, FLUSH_SECONDS)
         self._acknowledge_seconds = _setting(
@@ -92,12 +92,12 @@ class Reporter:
             self._check_open(report)
             self._start_locked()
             warned = False
-            while not self._spool.append(report):
+            while not self._backlog.append(report):
                 if not warned:
                     logger.warning(
                         "%d reports wait for a master that does not answer, and there is no "
                         "room for more: training pauses",
-                        len(self._spool),
+                        len(self._backlog),
                     )
                     warned = True
                 self._changed.wait(1.0)
@@ -171,8 +171,8 @@ class Reporter:
             self._join(thread)
         self._session.end()
         with self._changed:
-            left = len(self._spool) + len(self._latest)
-            kept = self._spool.keep()
+            left = len(self._backlog) + len(self._latest)
+            kept = self._backlog.keep()
         if left:
             logger.error("%d reports were not delivered to the master; kept in %s", left, kept)
         self.raise_refusal()
@@ -196,7 +196,7 @@ class Reporter:
             thread.join(min(left, 10.0))
             if thread.is_alive():
                 with self._changed:
-                    waiting = len(self._spool) + len(self._latest)
+                    waiting = len(self._backlog) + len(self._latest)
                 logger.info("waiting for the master to accept %d reports", waiting)
         with self._changed:
             self._abandoned = True
@@ -253,11 +253,11 @@ class Reporter:
         Latest values and queued reports take turns, so that neither kind delays the other.
         """
         with self._changed:
-            while not (self._stopping or self._latest or len(self._spool)):
+            while not (self._stopping or self._latest or len(self._backlog)):
                 self._changed.wait()
             if self._abandoned:
                 return None
-            queued = self._spool.peek()
+            queued = self._backlog.peek()
             self._count_lost()
             latest = next(iter(self._latest.values()), None)
             if latest is not None and (queued is None or not self._sent_latest):
@@ -265,7 +265,7 @@ class Reporter:
             return None if queued is None else (queued, False)
 
     def _count_lost(self) -> None:
-        lost = self._spool.pop_lost()
+        lost = self._backlog.pop_lost()
         if lost:
             self._settled += lost
             self._refusals.append(
@@ -303,7 +303,7 @@ class Reporter:
                 if self._latest.get(report.path) is report:
                     del self._latest[report.path]
             else:
-                self._spool.pop()
+                self._backlog.pop()
                 self._settled += 1
             self._changed.notify_all()
 

@@ -15,9 +15,9 @@ from typing import Any, Dict, Iterator, Optional
 
 from determined import util
 from determined.common import api
+from determined.core._backlog import Report
 from determined.core._distributed import DistributedContext
 from determined.core._reporter import Reporter
-from determined.core._spool import Report
 
 logger = logging.getLogger("determined.core")
 

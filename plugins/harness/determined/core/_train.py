@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, List, Optional
 from determined import tensorboard, util
 from determined.common import api
 from determined.common.api import errors
+from determined.core._backlog import Report
 from determined.core._distributed import DistributedContext
 from determined.core._metrics import _MetricsContext, whole
 from determined.core._reporter import Reporter
-from determined.core._spool import Report
 from determined.core._tensorboard_mode import TensorboardMode
 
 logger = logging.getLogger("determined.core")

@@ -26,7 +26,7 @@ func smallDisk(t *testing.T, size string) string {
 
 func TestAFullDisk(t *testing.T) {
 	dir := smallDisk(t, "16k")
-	s := spool(t, filepath.Join(dir, "logs"), Limits{Memory: 64 << 10})
+	s := backlog(t, filepath.Join(dir, "logs"), Limits{Memory: 64 << 10})
 	fill(s, 0, 300)
 	s.Append(line("before " + strings.Repeat("x", 8000)))
 	s.Append(line("into memory " + strings.Repeat("x", 8000)))
@@ -57,7 +57,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatalf("%d notices of lost lines", missing)
 	}
 
-	// When a master has accepted all lines and the disk has space, the spool uses the disk again.
+	// When a master has accepted all lines and the disk has space, the backlog uses the disk again.
 	s.Taken(s.Next())
 	n := int(s.Next())
 	for len(segments(t, s.Dir())) == 0 {
@@ -75,7 +75,7 @@ func TestAFullDisk(t *testing.T) {
 // TestForeignFilesInTheFolder: what the program has made in the folder of the lines does not keep them from their master.
 func TestForeignFilesInTheFolder(t *testing.T) {
 	dir := t.TempDir()
-	s := spool(t, dir, Limits{})
+	s := backlog(t, dir, Limits{})
 	fill(s, 0, 3)
 	s.Close()
 	err := errors.Join(os.Mkdir(filepath.Join(dir, "9.log"), 0o755), syscall.Mkfifo(filepath.Join(dir, "8.log"), 0o644),
@@ -83,7 +83,7 @@ func TestForeignFilesInTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = OpenSpool(dir, Limits{})
+	s, err = OpenBacklog(dir, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
-// Package logpolicy finds the log lines that match log policies. It is pure. The runner uses it
+// Package policy finds the log lines that match log policies. It is pure. The runner uses it
 // for the output of its program, and the master for lines that programs send themselves.
 //
 // Most lines match no pattern, and most patterns contain a literal that every match contains.
 // So a line is first searched for these literals, which takes a hundredth of the time of a
 // regular expression.
-package logpolicy
+package policy
 
 import (
 	"fmt"

@@ -168,7 +168,7 @@ func TestWhatStaysOnThisMachineIsNoRisk(t *testing.T) {
 
 // TestThePageHasTheTen: the page for operators lists the same settings in the same order.
 func TestThePageHasTheTen(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "security.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operate", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
-// Limits limit the size of a Spool. Zero means the default.
+// Limits limit the size of a Backlog. Zero means the default.
 type Limits struct {
 	Disk    int64 // bytes of segments, default 1 GiB
 	Memory  int64 // bytes while the disk is full, default 8 MiB
@@ -36,9 +36,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A Spool stores the lines that no master has accepted yet. One goroutine may read while others
+// A Backlog stores the lines that no master has accepted yet. One goroutine may read while others
 // append.
-type Spool struct {
+type Backlog struct {
 	dir    string
 	limits Limits
 
@@ -61,10 +61,10 @@ type cursor struct {
 	number int64
 }
 
-// OpenSpool opens the spool in a folder, and creates the folder if necessary. Lines of an
+// OpenBacklog opens the backlog in a folder, and creates the folder if necessary. Lines of an
 // earlier process come first.
-func OpenSpool(dir string, limits Limits) (*Spool, error) {
-	s := &Spool{dir: dir, limits: limits.withDefaults(), changed: make(chan struct{})}
+func OpenBacklog(dir string, limits Limits) (*Backlog, error) {
+	s := &Backlog{dir: dir, limits: limits.withDefaults(), changed: make(chan struct{})}
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 			continue // the program made it
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the log spool: %w", err)
+			return nil, fmt.Errorf("cannot read the backlog of the log: %w", err)
 		}
 		if n := len(s.segments); n > 0 && seg.first > s.segments[n-1].next {
 			last := s.segments[n-1]
@@ -93,12 +93,12 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 	return s, nil
 }
 
-// Dir is the folder of the spool.
-func (s *Spool) Dir() string { return s.dir }
+// Dir is the folder of the backlog.
+func (s *Backlog) Dir() string { return s.dir }
 
 // Append numbers and stores lines. It never fails: lines that cannot be stored are counted, and
 // a notice replaces them.
-func (s *Spool) Append(lines ...Line) {
+func (s *Backlog) Append(lines ...Line) {
 	if len(lines) == 0 {
 		return
 	}
@@ -131,10 +131,10 @@ func (s *Spool) Append(lines ...Line) {
 	s.changed = make(chan struct{})
 }
 
-func (s *Spool) active() *segment { return s.segments[len(s.segments)-1] }
+func (s *Backlog) active() *segment { return s.segments[len(s.segments)-1] }
 
 // roll begins a new segment, on disk if possible.
-func (s *Spool) roll(first int64) {
+func (s *Backlog) roll(first int64) {
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
 		var seg *segment
@@ -147,7 +147,7 @@ func (s *Spool) roll(first int64) {
 }
 
 // toMemory begins a segment in memory; its first line says why.
-func (s *Spool) toMemory(why error) {
+func (s *Backlog) toMemory(why error) {
 	var first int64
 	seg := &segment{}
 	if n := len(s.segments); n > 0 {
@@ -172,7 +172,7 @@ func (s *Spool) toMemory(why error) {
 }
 
 // bound drops the oldest lines if there are too many.
-func (s *Spool) bound() {
+func (s *Backlog) bound() {
 	var disk, mem int64
 	for _, seg := range s.segments {
 		if seg.file != nil {
@@ -197,7 +197,7 @@ func (s *Spool) bound() {
 }
 
 // drop replaces a segment by a notice.
-func (s *Spool) drop(i int, why string) {
+func (s *Backlog) drop(i int, why string) {
 	seg := s.segments[i]
 	if seg.next == seg.first {
 		return
@@ -209,7 +209,7 @@ func (s *Spool) drop(i int, why string) {
 }
 
 // mergeNotices merges adjacent notices.
-func (s *Spool) mergeNotices() {
+func (s *Backlog) mergeNotices() {
 	for i := 0; i+1 < len(s.segments)-1; {
 		a, b := s.segments[i], s.segments[i+1]
 		if a.lost == 0 || b.lost == 0 || s.cursor.seg == a && s.cursor.offset > 0 {
@@ -224,7 +224,7 @@ func (s *Spool) mergeNotices() {
 }
 
 // replace replaces segments, and keeps the reader's position.
-func (s *Spool) replace(old, by *segment) {
+func (s *Backlog) replace(old, by *segment) {
 	if s.cursor.seg == old {
 		s.cursor = cursor{seg: by, number: by.first}
 	}
@@ -243,14 +243,14 @@ func own(level v1.LogLevel, text string) Line {
 }
 
 // Next is the number that the next line will get.
-func (s *Spool) Next() int64 {
+func (s *Backlog) Next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.active().next
 }
 
 // Changed is closed by the next Append.
-func (s *Spool) Changed() <-chan struct{} {
+func (s *Backlog) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
@@ -258,7 +258,7 @@ func (s *Spool) Changed() <-chan struct{} {
 
 // Read returns lines from a number on, within the limits, at least one if there is one. Numbers
 // of lost lines are skipped.
-func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
+func (s *Backlog) Read(from int64, most int, maxBytes int) ([]Line, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seek(from)
@@ -271,7 +271,7 @@ func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 		c := &s.cursor
 		n, err := c.seg.readAt(buf, c.offset)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the log spool: %w", err)
+			return nil, fmt.Errorf("cannot read the backlog of the log: %w", err)
 		}
 		rest, used := buf[:n], 0
 		for len(out) < most && used < maxBytes {
@@ -307,7 +307,7 @@ func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 }
 
 // seek moves the cursor, if it is elsewhere.
-func (s *Spool) seek(from int64) {
+func (s *Backlog) seek(from int64) {
 	if s.cursor.seg != nil && s.cursor.number == from && slices.Contains(s.segments, s.cursor.seg) {
 		return
 	}
@@ -320,7 +320,7 @@ func (s *Spool) seek(from int64) {
 
 // Taken deletes the segments that end before a number. The last segment stays, so that the
 // numbers continue.
-func (s *Spool) Taken(next int64) {
+func (s *Backlog) Taken(next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.segments) > 1 && s.segments[0].next <= next {
@@ -333,8 +333,8 @@ func (s *Spool) Taken(next int64) {
 }
 
 // SkipTo sets the number of the next line, if it would be lower: the master has lines up to
-// that number that this spool does not know.
-func (s *Spool) SkipTo(next int64) {
+// that number that this backlog does not know.
+func (s *Backlog) SkipTo(next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.active().next < next {
@@ -343,7 +343,7 @@ func (s *Spool) SkipTo(next int64) {
 }
 
 // Close writes everything to disk.
-func (s *Spool) Close() {
+func (s *Backlog) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, seg := range s.segments {

@@ -5,7 +5,7 @@ reports, newer reports are appended to the file, so the order does not change. I
 before the master has received all its reports, the file remains: it has one report per line, as
 ``{"path": …, "body": …, "what": …}``, in order, so that users can read it and send the reports.
 
-If the disk is full, ``append`` rejects the whole report. If the disk fails, the spool skips and
+If the disk is full, ``append`` rejects the whole report. If the disk fails, the backlog skips and
 counts the reports that it cannot read; the other reports are not affected.
 """
 
@@ -38,7 +38,7 @@ class Report(NamedTuple):
     background: bool = False
 
 
-class Spool:
+class Backlog:
     """A bounded queue. Only one thread may use it at a time; the caller must ensure that."""
 
     def __init__(
@@ -141,7 +141,7 @@ class Spool:
             self._in_memory -= len(report.path) + len(report.body)
             return
         if self.peek() is None:
-            raise IndexError("the spool is empty")
+            raise IndexError("the backlog is empty")
         self._head = None
         self._skip(self._head_bytes)
 
@@ -226,7 +226,7 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
 
 def default_directory() -> pathlib.Path:
     """Return the folder for reports on disk: in the allocation, where it survives the task."""
-    chosen = os.environ.get("DET_SPOOL_DIR")
+    chosen = os.environ.get("DET_BACKLOG_DIR")
     if chosen:
         return pathlib.Path(chosen)
     allocation = os.environ.get("NOMAD_ALLOC_DIR")

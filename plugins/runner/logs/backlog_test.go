@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-func spool(t *testing.T, dir string, limits Limits) *Spool {
+func backlog(t *testing.T, dir string, limits Limits) *Backlog {
 	t.Helper()
-	s, err := OpenSpool(dir, limits)
+	s, err := OpenBacklog(dir, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,14 +23,14 @@ func line(text string) Line {
 }
 
 // fill appends lines "line <from>" to "line <to-1>".
-func fill(s *Spool, from, to int) {
+func fill(s *Backlog, from, to int) {
 	for i := from; i < to; i++ {
 		s.Append(line(fmt.Sprint("line ", i)))
 	}
 }
 
 // readAll reads everything from a number on.
-func readAll(t *testing.T, s *Spool, from int64) []Line {
+func readAll(t *testing.T, s *Backlog, from int64) []Line {
 	t.Helper()
 	var all []Line
 	for {
@@ -67,9 +67,9 @@ func segments(t *testing.T, dir string) []string {
 	return list
 }
 
-func TestSpoolReadsWhatWasAppended(t *testing.T) {
+func TestBacklogReadsWhatWasAppended(t *testing.T) {
 	dir := t.TempDir()
-	s := spool(t, dir, Limits{Segment: 500})
+	s := backlog(t, dir, Limits{Segment: 500})
 	fill(s, 0, 100)
 	expectLines(t, readAll(t, s, 0), 0, 100)
 	expectLines(t, readAll(t, s, 42), 42, 100)
@@ -91,7 +91,7 @@ func TestSpoolReadsWhatWasAppended(t *testing.T) {
 }
 
 func TestOneAppendMayFillManySegments(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{Segment: 300})
+	s := backlog(t, t.TempDir(), Limits{Segment: 300})
 	var lines []Line
 	for i := range 200 {
 		lines = append(lines, line(fmt.Sprint("line ", i)))
@@ -103,9 +103,9 @@ func TestOneAppendMayFillManySegments(t *testing.T) {
 	}
 }
 
-func TestSpoolIsReadByAnotherProcess(t *testing.T) {
+func TestBacklogIsReadByAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
-	s := spool(t, dir, Limits{Segment: 500})
+	s := backlog(t, dir, Limits{Segment: 500})
 	fill(s, 0, 50)
 	s.Taken(20)
 	s.Close()
@@ -118,7 +118,7 @@ func TestSpoolIsReadByAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = f.Close()
-	s = spool(t, dir, Limits{Segment: 500})
+	s = backlog(t, dir, Limits{Segment: 500})
 	if s.Next() != 50 {
 		t.Fatalf("the next number is %d", s.Next())
 	}
@@ -128,7 +128,7 @@ func TestSpoolIsReadByAnotherProcess(t *testing.T) {
 }
 
 func TestSkipTo(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{})
+	s := backlog(t, t.TempDir(), Limits{})
 	s.SkipTo(100)
 	fill(s, 100, 110)
 	expectLines(t, readAll(t, s, 100), 100, 110)
@@ -138,8 +138,8 @@ func TestSkipTo(t *testing.T) {
 	}
 }
 
-func TestOldestLinesGiveWayWhenTheSpoolIsFull(t *testing.T) {
-	s := spool(t, t.TempDir(), Limits{Disk: 4000, Segment: 500})
+func TestOldestLinesGiveWayWhenTheBacklogIsFull(t *testing.T) {
+	s := backlog(t, t.TempDir(), Limits{Disk: 4000, Segment: 500})
 	fill(s, 0, 50)
 	first, err := s.Read(0, 3, 1<<10)
 	if err != nil || len(first) != 3 {
@@ -155,7 +155,7 @@ func TestOldestLinesGiveWayWhenTheSpoolIsFull(t *testing.T) {
 		size += info.Size()
 	}
 	if size > 4600 {
-		t.Fatalf("the spool takes %d bytes of 4000", size)
+		t.Fatalf("the backlog takes %d bytes of 4000", size)
 	}
 	got := readAll(t, s, 3)
 	if got[0].Source != "runner" {
@@ -177,7 +177,7 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := spool(t, filepath.Join(file, "logs"), Limits{})
+	s := backlog(t, filepath.Join(file, "logs"), Limits{})
 	fill(s, 1, 10)
 	got := readAll(t, s, 0)
 	if !strings.Contains(got[0].Text, "cannot write log lines to disk") {

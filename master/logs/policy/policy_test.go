@@ -1,4 +1,4 @@
-package logpolicy
+package policy
 
 import (
 	"regexp"
