@@ -2,6 +2,7 @@ package house
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -348,5 +349,67 @@ func TestDocumentsNameTests(t *testing.T) {
 	}
 	if named < 100 {
 		t.Errorf("only %d tests are named: is the pattern right?", named)
+	}
+}
+
+// TestFloors compares the drawing of the floors of master in docs/architecture.md with the imports: each package stands in it once, above
+// all that it imports.
+func TestFloors(t *testing.T) {
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, _ := strings.Cut(string(text), "```floors\n")
+	drawing, _, found := strings.Cut(drawing, "```")
+	if !found {
+		t.Fatal("there is no drawing of the floors")
+	}
+	floor := map[string]int{}
+	for i, line := range strings.Split(strings.TrimSpace(drawing), "\n") {
+		for name := range strings.FieldsSeq(line) {
+			if floor[name] > 0 {
+				t.Errorf("%s stands twice in the drawing", name)
+			}
+			floor[name] = i + 1
+		}
+	}
+	pkgs := list(t)
+	inPrograms := map[string]bool{}
+	for _, p := range pkgs {
+		if p.Name == "main" {
+			inPrograms[p.ImportPath] = true
+			for _, d := range p.Deps {
+				inPrograms[d] = true
+			}
+		}
+	}
+	// on is the name in the drawing of a package of master.
+	on := func(path string) string {
+		in, ok := strings.CutPrefix(path, module+"/master")
+		if !ok || !inPrograms[path] {
+			return ""
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(in, "/"), "/")
+		return cmp.Or(name, "main")
+	}
+	seen := map[string]bool{}
+	for _, p := range pkgs {
+		upper := on(p.ImportPath)
+		if upper == "" || p.Name == "main" && upper != "main" {
+			continue
+		}
+		if seen[upper] = true; floor[upper] == 0 {
+			t.Errorf("%s is not in the drawing", p.ImportPath)
+		}
+		for _, d := range p.Imports {
+			if lower := on(d); lower != "" && lower != upper && floor[lower] <= floor[upper] {
+				t.Errorf("%s imports %s, which the drawing has on the same floor or above", p.ImportPath, d)
+			}
+		}
+	}
+	for name := range floor {
+		if !seen[name] {
+			t.Errorf("%s is in the drawing, and not in master", name)
+		}
 	}
 }

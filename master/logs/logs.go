@@ -19,7 +19,7 @@
 //	rows_fields.go       the values that filters offer, and when a log has ended
 //	rows_search.go       the search in all logs
 //	rows_retention.go    for how long lines are kept, and what deletes them
-//	partitions.go        the partitions, which each master creates and drops
+//	rows_partitions.go   the partitions, which each master creates and drops
 //	policies.go          log policies: lines that change what happens to a trial
 //	rows_matches.go      the lines that policies matched
 //	routes.go            the endpoints, what they use of other rooms, and what they share

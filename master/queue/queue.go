@@ -11,7 +11,7 @@
 //	rows_forecasts.go    when jobs may start
 //	rows_quotas.go       what a quota is, and how its slot-hours are counted
 //	rows_usage.go        the slots that attempts held, and their sums by day and month
-//	waits.go             how long attempts waited in the queues of pools
+//	rows_wait_times.go   how long attempts waited in the queues of pools
 //	routes.go            the endpoints, and what they use of others
 //	jobs.go              list and count jobs
 //	change.go            change the priority, weight and pool of a job, and its place in the queue

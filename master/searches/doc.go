@@ -1,6 +1,11 @@
-// Package searches is the room of searches as programs and pages see them: programs that control a search (the searcher "custom", and
-// harnesses before 0.38, which ask for lengths of training), previews, and the curves of all trials of a search.
+// Package searches is the room of searches as programs and pages see them. Package search folds a search from its events, and package
+// experiments stores these events. Files, in reading order:
 //
-// Package search folds a search from its events, and package experiments stores these events. A Driven keeps the searches that programs
-// control in memory, so that a call folds only what is new.
+//	routes.go        the endpoints, and what they use of others
+//	custom.go        programs that control a search (the searcher custom): their events and operations
+//	driven.go        Driven keeps these searches in memory, so that a call folds only what is new
+//	rows.go          what a search is computed from, and what operations add
+//	lengths.go       the lengths of training that harnesses before 0.38 ask for
+//	preview.go       the plan of a search
+//	curves.go        all trials of a search with their curves; rows_curves.go has their rows
 package searches

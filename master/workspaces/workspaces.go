@@ -17,7 +17,7 @@
 // The rows are functions over database.DB, because others read them in their own transactions. Lock keeps a workspace as it is while
 // something comes into it. This room is above accounts and below experiments, tasks and models, which it does not import: Deps has what it asks of them.
 // Package launch applies templates, policies and bindings to requests. The deletion of a workspace or a project is that of the
-// experiments in it, and moves are of experiments: both are in package experiments (deletions.go, rows_moves.go).
+// experiments in it, and moves are of experiments: both are in package experiments (rows_deletions.go, rows_move.go).
 package workspaces
 
 import (
