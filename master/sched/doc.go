@@ -39,6 +39,6 @@
 // Every request that is not placed gets a sentence (why.go).
 //
 // Plan makes a planner (plan.go), which takes requests in their order (order.go) and uses an inventory of nodes and blocks (inventory.go, blocks.go, links.go,
-// racks.go), the wishes of requests for nodes (wishes.go), where they fit (fit.go, uneven.go), and the bounds of groups
+// racks.go), the preferences of requests for nodes (preferences.go), where they fit (fit.go, uneven.go), and the bounds of groups
 // and quotas (quota.go). Read plan.go first, and then the others in this order.
 package sched

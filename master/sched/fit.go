@@ -16,12 +16,12 @@ type way struct {
 // fit says where a request has room. Requests are often thousands that are alike, so it keeps what it found out for each
 // shape.
 type fit struct {
-	*wishes
+	*preferences
 	shapes map[shape]*found
 	last   *found // the one that was used last
 }
 
-func newFit(w *wishes) *fit { return &fit{wishes: w, shapes: map[shape]*found{}} }
+func newFit(w *preferences) *fit { return &fit{preferences: w, shapes: map[shape]*found{}} }
 
 // shape is all that decides how nodes could hold a request that excludes none by itself.
 type shape struct {

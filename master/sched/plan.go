@@ -35,7 +35,7 @@ func (r *Request) keepTo(of *pool.Pool) {
 }
 
 // A planner is one run of Plan: it considers one request after the other, and changes the inventory with each decision.
-// What it knows lies in layers, each of which uses those below it: inventory (what there is), wishes (which nodes a
+// What it knows lies in layers, each of which uses those below it: inventory (what there is), preferences (which nodes a
 // request may use and prefers), fit (where it has room) and explainer (why it waits); bounds counts beside them.
 type planner struct {
 	*explainer
@@ -58,7 +58,7 @@ func (p *planner) worked(user string, began int) { p.looked[user] += p.looks - b
 func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *planner {
 	there := newInventory(of, nodes, running)
 	p := &planner{
-		explainer: &explainer{fit: newFit(newWishes(there))},
+		explainer: &explainer{fit: newFit(newPreferences(there))},
 		bounds:    countBounds(there.running),
 		result:    Result{Waiting: make(map[string]string, queued), Full: map[string]bool{}},
 		looked:    map[string]int{},

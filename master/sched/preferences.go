@@ -47,8 +47,8 @@ func (r *Request) draws() bool {
 	return r.Choice != nil && (len(r.Choice.Prefer) > 0 || len(r.Choice.Spread) > 0)
 }
 
-// wishes says which nodes and blocks a request may use, and which ones it prefers.
-type wishes struct {
+// preferences says which nodes and blocks a request may use, and which ones it prefers.
+type preferences struct {
 	*inventory
 	ratings map[*Choice]*rating // made when first needed
 	rating  *rating             // the one that was used last
@@ -58,12 +58,12 @@ type wishes struct {
 	looks   int                 // how often a request looked at a block, or at what its choice says of a node: the work of a plan
 }
 
-func newWishes(inv *inventory) *wishes {
-	return &wishes{inventory: inv, ratings: map[*Choice]*rating{}, tallies: map[tallyKey]*tally{}}
+func newPreferences(inv *inventory) *preferences {
+	return &preferences{inventory: inv, ratings: map[*Choice]*rating{}, tallies: map[tallyKey]*tally{}}
 }
 
 // score is how good a node is for a request.
-func (w *wishes) score(r *Request, node int) float64 {
+func (w *preferences) score(r *Request, node int) float64 {
 	of := w.ratingOf(r.Choice)
 	score := 0.0
 	if of.prefer != nil {
@@ -101,7 +101,7 @@ type spreadRating struct {
 	shares []float64      // by the number of a value
 }
 
-func (w *wishes) ratingOf(c *Choice) *rating {
+func (w *preferences) ratingOf(c *Choice) *rating {
 	if w.rating != nil && w.rating.choice == c { // the one that was used last
 		return w.rating
 	}
@@ -113,7 +113,7 @@ func (w *wishes) ratingOf(c *Choice) *rating {
 	return w.rating
 }
 
-func (w *wishes) rate(c *Choice) *rating {
+func (w *preferences) rate(c *Choice) *rating {
 	w.looks += len(w.nodes) * (1 + len(c.Spread))
 	of := &rating{choice: c, barred: make([]bool, len(w.nodes)), spreads: make([]spreadRating, len(c.Spread))}
 	if len(c.Prefer) > 0 {
@@ -158,7 +158,7 @@ type tallyKey struct {
 	choice *Choice
 }
 
-func (w *wishes) tallyOf(r *Request) *tally {
+func (w *preferences) tallyOf(r *Request) *tally {
 	key := tallyKey{r.Group, r.Choice}
 	if w.tally != nil && w.tally.key == key { // the one that was used last
 		return w.tally
@@ -171,7 +171,7 @@ func (w *wishes) tallyOf(r *Request) *tally {
 	return w.tally
 }
 
-func (w *wishes) count(key tallyKey) *tally {
+func (w *preferences) count(key tallyKey) *tally {
 	if w.byGroup == nil {
 		w.byGroup = map[string][]int{}
 		for i := range w.running {
@@ -207,7 +207,7 @@ func (t *tally) add(of *rating, parts []Part) {
 }
 
 // note notes a placement where it decides about the next ones of its group.
-func (w *wishes) note(r *Request, to Placement) {
+func (w *preferences) note(r *Request, to Placement) {
 	if r.Choice != nil && len(r.Choice.Spread) > 0 {
 		w.tallyOf(r).add(w.ratingOf(r.Choice), to.Parts)
 	}
@@ -219,7 +219,7 @@ const maxTiers = 8
 // tiers returns variants of a request that use only nodes of at least some score, the highest score first; the last
 // one is the request itself. A preference decides only among places with room: it neither delays a task nor divides
 // it into other parts.
-func (w *wishes) tiers(r *Request) []*Request {
+func (w *preferences) tiers(r *Request) []*Request {
 	if !r.draws() {
 		return []*Request{r}
 	}
@@ -242,7 +242,7 @@ func (w *wishes) tiers(r *Request) []*Request {
 }
 
 // bars reports whether a request must not use a node.
-func (w *wishes) bars(r *Request, node int) bool {
+func (w *preferences) bars(r *Request, node int) bool {
 	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, w.nodes[node].ID) {
 		return true
 	}
@@ -256,7 +256,7 @@ func (inv *inventory) fits(id string) bool {
 }
 
 // shut reports whether a request's choice leaves it no node.
-func (w *wishes) shut(r *Request) bool {
+func (w *preferences) shut(r *Request) bool {
 	if r.Choice == nil || len(r.Choice.Unfit) < w.schedulable {
 		return false
 	}
@@ -277,7 +277,7 @@ func (w *wishes) shut(r *Request) bool {
 }
 
 // excluded reports whether a request must not use a block.
-func (w *wishes) excluded(r *Request, b int) bool {
+func (w *preferences) excluded(r *Request, b int) bool {
 	w.looks++
 	i := w.blocks[b].node
 	return w.bars(r, i) || !r.Choice.takes(w.nodes[i].rated(), w.blocks[b].brand)
