@@ -16,12 +16,11 @@ ready    := "go run ./nomad/servers/cmd/detent-servers"
 # Runs tests, and repeats those that failed once, alone, at the end of the run (integration/again).
 again    := "go run ./integration/again"
 
-# The parts of a whole run: what comes first, and three lanes side by side, because the clusters of the first wait
-# most of their time, and most of the third uses one core. Where nothing is built yet, Python's packages are fetched
-# while the servers compile.
-parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch' -before build,test-servers,vet -lane integration -lane '~package-tests,ui-test' -lane '~lint,verify,harness-test,torch-test,keras-test'"
+# The parts of a whole run: what comes first, and two lanes side by side, because the clusters of the first
+# wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
+parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
 
-# The tests on clusters, three packages at a time: those that take longest begin first.
+# The tests on clusters, two packages at a time: those that take longest begin first.
 subjects := "./integration/frameworks ./integration/containers ./integration/pages ./integration/clients ./integration/storage ./integration/faults ./integration/experiments ./integration/guides ./integration/..."
 
 # what there is
@@ -166,7 +165,7 @@ integration-acl: build test-servers
 integration: made test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-vet=off -shuffle=on -p 3 -timeout 55m' {{ subjects }}
+        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-vet=off -shuffle=on -p 2 -timeout 55m' {{ subjects }}
 
 # random requests to each operation of the API: just fuzz (package-tests have it too), or hours long: just fuzz long, or the same requests once more: just fuzz short SEED
 fuzz part="short" seed="":
