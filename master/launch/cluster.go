@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -110,7 +111,7 @@ func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNod
 
 // CheckPool returns why an experiment or a task that exists cannot move to another pool: the pool could never give it its slots.
 func (l *Experiments) CheckPool(ctx context.Context, pool string, slots int, oneNode bool) error {
-	_, _, err := l.cluster.checkSlots(ctx, pool, slots, oneNode)
+	_, _, err := l.Cluster.checkSlots(ctx, pool, slots, oneNode)
 	return err
 }
 
@@ -131,9 +132,9 @@ func (c *Cluster) grown(name string, has PoolSlots) PoolSlots {
 // maxGrowth is how many nodes of a class can be added if its configuration does not say.
 const maxGrowth = 1_000
 
-func settingsOf(ctx context.Context, db workspaceRows, workspace int) (workspaces.Workspace, workspaces.Settings, error) {
+func settingsOf(ctx context.Context, db *database.DB, workspace int) (workspaces.Workspace, workspaces.Settings, error) {
 	var s workspaces.Settings
-	w, err := db.Workspace(ctx, workspace)
+	w, err := workspaces.Get(ctx, db, workspace)
 	if err != nil {
 		return w, s, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -20,19 +21,19 @@ type rule[R expconf.Raw | expconf.RawCommand] struct {
 }
 
 // experimentRules reads the policies for experiments of a workspace, the cluster's first.
-func experimentRules(ctx context.Context, db workspaceRows, ws workspaces.Workspace) ([]rule[expconf.Raw], error) {
+func experimentRules(ctx context.Context, db *database.DB, ws workspaces.Workspace) ([]rule[expconf.Raw], error) {
 	return rulesOf(ctx, db, ws, workspaces.WorkloadExperiment, expconf.ParsePolicy)
 }
 
 // taskRules reads the policies for notebooks, shells, commands, TensorBoards and generic tasks.
-func taskRules(ctx context.Context, db workspaceRows, ws workspaces.Workspace) ([]rule[expconf.RawCommand], error) {
+func taskRules(ctx context.Context, db *database.DB, ws workspaces.Workspace) ([]rule[expconf.RawCommand], error) {
 	return rulesOf(ctx, db, ws, workspaces.WorkloadTasks, expconf.ParseCommandPolicy)
 }
 
-func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db workspaceRows, ws workspaces.Workspace, workload string,
+func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db *database.DB, ws workspaces.Workspace, workload string,
 	parse func(string, []byte) (expconf.Policy[R], error),
 ) ([]rule[R], error) {
-	list, err := db.ConfigPolicies(ctx, ws.ID, workload)
+	list, err := workspaces.Policies(ctx, db, ws.ID, workload)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +248,7 @@ func (l *Experiments) Allowed(ctx context.Context, workspace int, workload strin
 
 // GuardOf is the guard of a workspace.
 func (l *Experiments) GuardOf(ctx context.Context, workspace int, workload string) (Guard, error) {
-	ws, err := l.db.Workspace(ctx, workspace)
+	ws, err := workspaces.Get(ctx, l.DB, workspace)
 	if err != nil {
 		return Guard{}, err
 	}

@@ -24,7 +24,7 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws workspaces.Workspace, 
 		if err != nil {
 			return nil, wrongPolicy(err)
 		}
-		others, err := taskRules(ctx, l.db, ws)
+		others, err := taskRules(ctx, l.DB, ws)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws workspaces.Workspace, 
 		if err := l.policyPool(ctx, p.Invariant.Resources.ResourcePool, ws); err != nil {
 			return nil, err
 		}
-		return p.Document, l.cluster.taskCould(rules)
+		return p.Document, l.Cluster.taskCould(rules)
 	}
 	p, err := expconf.ParsePolicy(by, []byte(text))
 	if err == nil {
@@ -41,7 +41,7 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws workspaces.Workspace, 
 	if err != nil {
 		return nil, wrongPolicy(err)
 	}
-	others, err := experimentRules(ctx, l.db, ws)
+	others, err := experimentRules(ctx, l.DB, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws workspaces.Workspace, 
 	if err := l.policyPool(ctx, p.Invariant.Resources.ResourcePool, ws); err != nil {
 		return nil, err
 	}
-	return p.Document, l.cluster.experimentCould(rules)
+	return p.Document, l.Cluster.experimentCould(rules)
 }
 
 // policyPool returns an error if a policy of a workspace names a pool that the workspace may not use.
@@ -57,7 +57,7 @@ func (l *Experiments) policyPool(ctx context.Context, pool string, ws workspaces
 	if pool == "" || ws.ID == 0 {
 		return nil
 	}
-	return l.db.OpenPool(ctx, pool, ws)
+	return workspaces.Open(ctx, l.DB, pool, ws)
 }
 
 func wrongPolicy(err error) error {
@@ -171,13 +171,13 @@ type fixed struct {
 // Guard reads the policies for experiments or for other tasks of a workspace.
 func (l *Experiments) Guard(ctx context.Context, ws workspaces.Workspace, workload string) (Guard, error) {
 	if workload == workspaces.WorkloadTasks {
-		rules, err := taskRules(ctx, l.db, ws)
+		rules, err := taskRules(ctx, l.DB, ws)
 		return guardOf(rules, func(r expconf.RawCommand) Change {
 			x := r.Resources
 			return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
 		}), err
 	}
-	rules, err := experimentRules(ctx, l.db, ws)
+	rules, err := experimentRules(ctx, l.DB, ws)
 	return experimentGuard(rules), err
 }
 
