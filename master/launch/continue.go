@@ -119,7 +119,7 @@ func (l *Experiments) overridden(ctx context.Context, e experiments.Experiment, 
 	if err != nil {
 		return nil, err
 	}
-	rules, err := experimentRules(ctx, l.DB, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
+	rules, err := experimentPolicies.of(ctx, l.DB, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
 	if err != nil {
 		return nil, err
 	}

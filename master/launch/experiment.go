@@ -178,7 +178,7 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 // complete applies the policies of the workspace to a document, sets the defaults, and checks the
 // result against the cluster.
 func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings document.Warnings, ws workspaces.Workspace, settings workspaces.Settings) error {
-	rules, err := experimentRules(ctx, l.DB, ws)
+	rules, err := experimentPolicies.of(ctx, l.DB, ws)
 	if err != nil {
 		return err
 	}

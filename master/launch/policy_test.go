@@ -241,7 +241,7 @@ func TestGuard(t *testing.T) {
 		{"another pool of a task", workspaces.WorkloadTasks, Change{Pool: new("aux")}, "resources.resource_pool cannot be modified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, err := l.Guard(t.Context(), workspaces.Workspace{ID: 1, Name: "w"}, test.workload)
+			g, err := l.Guard(t.Context(), 1, test.workload)
 			if err != nil {
 				t.Fatal(err)
 			}

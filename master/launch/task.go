@@ -98,7 +98,7 @@ func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Ki
 			return err
 		}
 	}
-	rules, err := taskRules(ctx, l.DB, ws)
+	rules, err := taskPolicies.of(ctx, l.DB, ws)
 	if err != nil {
 		return err
 	}
