@@ -45,6 +45,8 @@ type Submitter struct {
 	Share string // the user or task whose share of limited resources the request uses
 	Key   string // idempotency key of the request; "" for none
 	Code  *Code  // nil for none
+	// External is the name of a program for its unmanaged experiment; nil for none.
+	External *string
 }
 
 // may returns an error unless the submitter may do the verb on the object.

@@ -58,20 +58,9 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 	return e, err
 }
 
-// CreateExternal creates an unmanaged experiment with its program's name for it.
-func (l *Experiments) CreateExternal(ctx context.Context, by Submitter, external string, req *v1.CreateExperimentRequest) (*Experiment, error) {
-	e, err := l.check(ctx, by, req)
-	if err != nil || optional.Value(req.ValidateOnly) {
-		return e, err
-	}
-	e.ExternalID = &external
-	e.ID, err = experiments.Create(ctx, l.DB, l.Memory, e.New)
-	return e, err
-}
-
 func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
 	e := &Experiment{}
-	e.Unmanaged = optional.Value(req.Unmanaged)
+	e.Unmanaged, e.ExternalID = optional.Value(req.Unmanaged), by.External
 	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, optional.Value(req.Activate)
 	var err error
 	if e.CreationKey, err = creationKey(by.Key); err != nil {

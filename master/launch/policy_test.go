@@ -124,7 +124,9 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: &made.ID}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
 		t.Errorf("a fork: %v", err)
 	}
-	if _, err := l.CreateExternal(t.Context(), me, "x", &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 1}\n"), Unmanaged: new(true)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
+	program := me
+	program.External = new("x")
+	if _, err := l.Create(t.Context(), program, &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 1}\n"), Unmanaged: new(true)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
 		t.Errorf("an unmanaged experiment: %v", err)
 	}
 	// The continuation requests no new values, so the limits apply to the values of the experiment.
