@@ -19,7 +19,7 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
 		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {
 			n, err := a.nodes.PoolSlots(ctx, pool)
-			return launch.PoolSlots{Nodes: n.Nodes, PerNode: n.PerNode, Total: n.Slots}, err
+			return launch.PoolSlots{PerNode: n.PerNode, Total: n.Slots}, err
 		}}
 	return &launch.Experiments{Cluster: c, DB: a.db, Memory: a.memory, Users: a.users, Code: code}, &launch.Tasks{Cluster: c, DB: a.db, Code: code}
 }

@@ -34,7 +34,6 @@ type Cluster struct {
 
 // PoolSlots counts the slots of a pool.
 type PoolSlots struct {
-	Nodes   int
 	PerNode int // of the node with the most slots
 	Total   int // that can be used now
 }

@@ -66,13 +66,8 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if e.CreationKey, err = creationKey(by.Key); err != nil {
 		return nil, err
 	}
-	if e.parent, err = l.parentOf(ctx, req); err != nil {
+	if e.parent, err = l.parentOf(ctx, by.Who, req.ParentID); err != nil {
 		return nil, err
-	}
-	if e.parent != nil {
-		if !auth.Can(by.Who, auth.View, e.parent.Object()) {
-			return nil, noParent(e.parent.ID)
-		}
 	}
 	switch {
 	case optional.Value(req.Config) != "":
@@ -109,19 +104,15 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 }
 
 // parentOf returns the experiment that a request forks; nil for none.
-func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequest) (*experiments.Experiment, error) {
-	if req.ParentID == nil {
+func (l *Experiments) parentOf(ctx context.Context, who auth.Who, id *int) (*experiments.Experiment, error) {
+	if id == nil {
 		return nil, nil
 	}
-	e, err := experiments.Get(ctx, l.DB, *req.ParentID)
-	if fault.Is(err, fault.NotFound) {
-		return nil, noParent(*req.ParentID)
+	e, err := experiments.Get(ctx, l.DB, *id)
+	if fault.Is(err, fault.NotFound) || err == nil && !auth.Can(who, auth.View, e.Object()) {
+		return nil, fault.New(fault.NotFound, "parentId: experiment %d not found", *id)
 	}
 	return &e, err
-}
-
-func noParent(id int) error {
-	return fault.New(fault.NotFound, "parentId: experiment %d not found", id)
 }
 
 // templateUnder returns the template that a request names, or that of the experiment that it

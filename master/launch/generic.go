@@ -127,11 +127,8 @@ func ofGeneric(k tasks.Task) auth.Object {
 // genericTask finds the generic task that a field of a request names.
 func (l *Tasks) genericTask(ctx context.Context, field, id string) (tasks.Task, error) {
 	k, err := tasks.Get(ctx, l.DB, id)
-	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && k.Type != task.Generic:
+	if fault.Is(err, fault.NotFound) || err == nil && k.Type != task.Generic {
 		return k, fault.New(fault.NotFound, "%s: there is no generic task %s", field, fault.Clip(id))
-	case err != nil:
-		return k, err
 	}
-	return k, nil
+	return k, err
 }

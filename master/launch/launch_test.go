@@ -40,7 +40,7 @@ func launchers(t *testing.T) (*world, *Experiments, *Tasks) {
 		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 41}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
 		Storage: expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/tmp"}, Idle: IdleTimeouts{Notebook: time.Hour},
 		Slots: func(_ context.Context, pool string) (PoolSlots, error) {
-			return map[string]PoolSlots{"gpu": {Nodes: 1, PerNode: 2, Total: 2}}[pool], nil
+			return map[string]PoolSlots{"gpu": {PerNode: 2, Total: 2}}[pool], nil
 		}}
 	users := diskuse.NewUsers(w.DB, diskuse.Limits{})
 	code := &Packer{DB: w.DB, Users: users, Room: spool.New(t.TempDir(), 2*MaxPacked*spool.OwnerShare),

@@ -62,14 +62,17 @@ func (d Deps) TaskFits(ctx context.Context, id, name string) error {
 	if err := cfg.Refused(d.Launcher.Cluster.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
 	}
-	several := cfg.Resources.IsSingleNode != nil && !*cfg.Resources.IsSingleNode
-	if err := d.Launcher.CheckPool(ctx, name, k.Slots, !several || pool.SingleNode); err != nil {
+	if err := d.Launcher.CheckPool(ctx, name, k.Slots, !several(&cfg) || pool.SingleNode); err != nil {
 		return err
 	}
 	if k.Type != task.Tensorboard {
 		return nil
 	}
-	shown, err := d.shownBy(ctx, id)
+	rows, err := tasks.ShownBy(ctx, d.DB, id)
+	if err != nil {
+		return err
+	}
+	shown, _, err := task.Shown(rows)
 	if err != nil {
 		return err
 	}
@@ -77,14 +80,4 @@ func (d Deps) TaskFits(ctx context.Context, id, name string) error {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
 	}
 	return nil
-}
-
-// shownBy returns the experiments that a TensorBoard shows.
-func (d Deps) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
-	rows, err := tasks.ShownBy(ctx, d.DB, id)
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := task.Shown(rows)
-	return list, err
 }
