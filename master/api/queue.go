@@ -14,7 +14,7 @@ import (
 func (a *API) registerQueue() {
 	queue.Routes(a.router, queue.Deps{DB: a.db, Pools: a.cfg.Pools, Places: a.limits.places, Changed: func() { a.bus.Publish(lifecycle.TopicIntent) },
 		Policies: func(ctx context.Context, workspace int, workload string) (func(queue.Change) error, error) {
-			guard, err := a.launcher.GuardOf(ctx, workspace, workload)
+			guard, err := a.launcher.Guard(ctx, workspace, workload)
 			return func(ch queue.Change) error {
 				return guard.Allows(launch.Change{Priority: ch.Priority, Weight: ch.Weight, Pool: ch.Pool})
 			}, err

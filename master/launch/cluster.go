@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -33,7 +34,6 @@ type Cluster struct {
 
 // PoolSlots counts the slots of a pool.
 type PoolSlots struct {
-	Nodes   int
 	PerNode int // of the node with the most slots
 	Total   int // that can be used now
 }
@@ -44,6 +44,8 @@ type Submitter struct {
 	Share string // the user or task whose share of limited resources the request uses
 	Key   string // idempotency key of the request; "" for none
 	Code  *Code  // nil for none
+	// External is the name of a program for its unmanaged experiment; nil for none.
+	External *string
 }
 
 // may returns an error unless the submitter may do the verb on the object.
@@ -110,7 +112,7 @@ func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNod
 
 // CheckPool returns why an experiment or a task that exists cannot move to another pool: the pool could never give it its slots.
 func (l *Experiments) CheckPool(ctx context.Context, pool string, slots int, oneNode bool) error {
-	_, _, err := l.cluster.checkSlots(ctx, pool, slots, oneNode)
+	_, _, err := l.Cluster.checkSlots(ctx, pool, slots, oneNode)
 	return err
 }
 
@@ -131,9 +133,9 @@ func (c *Cluster) grown(name string, has PoolSlots) PoolSlots {
 // maxGrowth is how many nodes of a class can be added if its configuration does not say.
 const maxGrowth = 1_000
 
-func settingsOf(ctx context.Context, db workspaceRows, workspace int) (workspaces.Workspace, workspaces.Settings, error) {
+func settingsOf(ctx context.Context, db *database.DB, workspace int) (workspaces.Workspace, workspaces.Settings, error) {
 	var s workspaces.Settings
-	w, err := db.Workspace(ctx, workspace)
+	w, err := workspaces.Get(ctx, db, workspace)
 	if err != nil {
 		return w, s, err
 	}

@@ -41,10 +41,10 @@ func (l *Experiments) Continue(ctx context.Context, e experiments.Experiment, ov
 	if err != nil {
 		return nil, err
 	}
-	if err := l.db.AdmitStored(ctx, e.OwnerID, 0); err != nil {
+	if err := l.Users.Admit(ctx, e.OwnerID, 0); err != nil {
 		return nil, err
 	}
-	n, err := l.db.ContinueExperiment(ctx, e.ID, change)
+	n, err := experiments.Continue(ctx, l.DB, l.Memory, e.ID, change)
 	return &Continued{N: n, Warnings: changed.Warnings, Remarks: changed.Remarks}, err
 }
 
@@ -119,13 +119,13 @@ func (l *Experiments) overridden(ctx context.Context, e experiments.Experiment, 
 	if err != nil {
 		return nil, err
 	}
-	rules, err := experimentRules(ctx, l.db, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
+	rules, err := experimentPolicies.of(ctx, l.DB, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
 	if err != nil {
 		return nil, err
 	}
 	out := &Experiment{}
 	if override == "" && len(rules) == 0 {
-		return out, l.db.OpenPool(ctx, e.Pool, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
+		return out, workspaces.Open(ctx, l.DB, e.Pool, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
 	}
 	for i := range rules {
 		rules[i].Invariant = rules[i].Invariant.ForContinuation()
@@ -157,24 +157,24 @@ func (l *Experiments) overridden(ctx context.Context, e experiments.Experiment, 
 		}
 		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, and it would continue with another program, environment, input or storage: only %s may continue it; fork it instead", e.ID, e.Owner, e.Owner)
 	}
-	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, workspaces.Settings{})
+	of, err := l.Cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, workspaces.Settings{})
 	if err != nil {
 		return nil, err
 	}
-	if err := l.db.OpenPool(ctx, of.Name, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName}); err != nil {
+	if err := workspaces.Open(ctx, l.DB, of.Name, workspaces.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName}); err != nil {
 		return nil, err
 	}
 	kept, err := keepContinued(rules, over, &cfg, of)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.cluster.Site.Secrets.Check(cfg.Environment.Secrets, e.WorkspaceName, e.Owner); err != nil {
+	if err := l.Cluster.Site.Secrets.Check(cfg.Environment.Secrets, e.WorkspaceName, e.Owner); err != nil {
 		return nil, err
 	}
 	if same, err := alike(before, cfg); err != nil || override == "" && same {
 		return out, err
 	}
-	if err := l.cluster.accept(out, &cfg, of, warnings); err != nil {
+	if err := l.Cluster.accept(out, &cfg, of, warnings); err != nil {
 		return nil, err
 	}
 	if err := out.fill(cfg, of); err != nil {

@@ -44,11 +44,6 @@ func previewExperiment(e *Experiment, who auth.Who, shown v1.Struct) v1.Experime
 
 // SubmitterOf is the caller of a request, with the files in its body.
 func SubmitterOf(c *rest.Call) Submitter {
-	return Submitter{Who: c.Who(), Share: c.Owner(), Key: c.Get(KeyHeader), Code: submittedCode(c)}
-}
-
-// submittedCode is the code in the body of a call; nil for none.
-func submittedCode(c *rest.Call) *Code {
-	code, _ := c.Files().(*Code)
-	return code
+	code, _ := c.Files().(*Code) // nil for none
+	return Submitter{Who: c.Who(), Share: c.Owner(), Key: c.Get(KeyHeader), Code: code}
 }

@@ -37,7 +37,7 @@ func TestPoolsOfSpotMachines(t *testing.T) {
 func TestNodesThatCanBeAdded(t *testing.T) {
 	c := &Cluster{LaunchError: true, Pools: pool.Set{{Name: "fixed"}, {Name: "grows", Classes: []pool.Class{{Name: "a", Slots: 8, Max: 2}, {Name: "b", Slots: 4, Max: 1}}}, {Name: "any", Classes: []pool.Class{{Name: "a", Slots: 8}}}},
 		Slots: func(context.Context, string) (PoolSlots, error) {
-			return PoolSlots{Nodes: 1, PerNode: 2, Total: 2}, nil
+			return PoolSlots{PerNode: 2, Total: 2}, nil
 		}}
 	for _, x := range []struct {
 		pool    string

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
@@ -26,28 +28,13 @@ const (
 	defaultProject = 1
 )
 
-// experimentRows is the rows that this file uses.
-type experimentRows interface {
-	workspaceRows
-	quotas
-	sources
-	Experiment(ctx context.Context, id int) (experiments.Experiment, error)
-	TemplateOf(ctx context.Context, experiment int) (experiments.UsedTemplate, error)
-	CreateExperiment(ctx context.Context, n experiments.New) (int, error)
-	ContinueExperiment(ctx context.Context, id int, c experiments.Continuation) (int, error)
-	AdmitStored(ctx context.Context, owner int, more int64) error
-}
-
 // Experiments creates experiments.
 type Experiments struct {
-	cluster Cluster
-	db      experimentRows
-	code    *Packer
-}
-
-// NewExperiments returns an Experiments.
-func NewExperiments(c Cluster, db experimentRows, code *Packer) *Experiments {
-	return &Experiments{cluster: c, db: db, code: code}
+	Cluster Cluster
+	DB      *database.DB
+	Memory  *experiments.Memory // for searches
+	Users   *diskuse.Users      // what they store
+	Code    *Packer
 }
 
 // An Experiment is an experiment whose request has been checked.
@@ -67,41 +54,25 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 	if err != nil || optional.Value(req.ValidateOnly) {
 		return e, err
 	}
-	e.ID, err = l.db.CreateExperiment(ctx, e.New)
-	return e, err
-}
-
-// CreateExternal creates an unmanaged experiment with its program's name for it.
-func (l *Experiments) CreateExternal(ctx context.Context, by Submitter, external string, req *v1.CreateExperimentRequest) (*Experiment, error) {
-	e, err := l.check(ctx, by, req)
-	if err != nil || optional.Value(req.ValidateOnly) {
-		return e, err
-	}
-	e.ExternalID = &external
-	e.ID, err = l.db.CreateExperiment(ctx, e.New)
+	e.ID, err = experiments.Create(ctx, l.DB, l.Memory, e.New)
 	return e, err
 }
 
 func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
 	e := &Experiment{}
-	e.Unmanaged = optional.Value(req.Unmanaged)
+	e.Unmanaged, e.ExternalID = optional.Value(req.Unmanaged), by.External
 	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, optional.Value(req.Activate)
 	var err error
 	if e.CreationKey, err = creationKey(by.Key); err != nil {
 		return nil, err
 	}
-	if e.parent, err = l.parentOf(ctx, req); err != nil {
+	if e.parent, err = l.parentOf(ctx, by.Who, req.ParentID); err != nil {
 		return nil, err
-	}
-	if e.parent != nil {
-		if !auth.Can(by.Who, auth.View, ofParent(e.parent)) {
-			return nil, noParent(e.parent.ID)
-		}
 	}
 	switch {
 	case optional.Value(req.Config) != "":
 		e.OriginalConfig = *req.Config
-	case e.parent != nil && auth.Owns(by.Who, ofParent(e.parent)):
+	case e.parent != nil && auth.Owns(by.Who, e.parent.Object()):
 		e.OriginalConfig = e.parent.OriginalConfig
 	default:
 		return nil, fault.New(fault.Invalid, "config: is required")
@@ -116,14 +87,14 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 		return nil, err
 	}
 	if !e.Unmanaged {
-		if err := l.cluster.Site.Secrets.Check(e.Complete.Environment.Secrets, e.Project.WorkspaceName, by.Who.Username); err != nil {
+		if err := l.Cluster.Site.Secrets.Check(e.Complete.Environment.Secrets, e.Project.WorkspaceName, by.Who.Username); err != nil {
 			return nil, err
 		}
 	}
-	if e.WarmStart, err = sourceOf(ctx, l.db, by.Who, e.Complete); err != nil {
+	if e.WarmStart, err = sourceOf(ctx, l.DB, by.Who, e.Complete); err != nil {
 		return nil, err
 	}
-	if e.Context, err = l.code.Keep(ctx, by, optional.Value(req.ValidateOnly)); err != nil {
+	if e.Context, err = l.Code.Keep(ctx, by, optional.Value(req.ValidateOnly)); err != nil {
 		return nil, err
 	}
 	if by.Code.none() && e.parent != nil {
@@ -133,36 +104,28 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 }
 
 // parentOf returns the experiment that a request forks; nil for none.
-func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequest) (*experiments.Experiment, error) {
-	if req.ParentID == nil {
+func (l *Experiments) parentOf(ctx context.Context, who auth.Who, id *int) (*experiments.Experiment, error) {
+	if id == nil {
 		return nil, nil
 	}
-	e, err := l.db.Experiment(ctx, *req.ParentID)
-	if fault.Is(err, fault.NotFound) {
-		return nil, noParent(*req.ParentID)
+	e, err := experiments.Get(ctx, l.DB, *id)
+	if fault.Is(err, fault.NotFound) || err == nil && !auth.Can(who, auth.View, e.Object()) {
+		return nil, fault.New(fault.NotFound, "parentId: experiment %d not found", *id)
 	}
 	return &e, err
-}
-
-func noParent(id int) error {
-	return fault.New(fault.NotFound, "parentId: experiment %d not found", id)
-}
-
-func ofParent(e *experiments.Experiment) auth.Object {
-	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
 }
 
 // templateUnder returns the template that a request names, or that of the experiment that it
 // forks; the zero value for none.
 func (l *Experiments) templateUnder(ctx context.Context, who auth.Who, req *v1.CreateExperimentRequest, parent *experiments.Experiment) (experiments.UsedTemplate, error) {
 	if name := optional.Value(req.Template); name != "" {
-		t, err := usedTemplate(ctx, l.db, who, "template", name)
+		t, err := usedTemplate(ctx, l.DB, who, "template", name)
 		return experiments.UsedTemplate{Name: t.Name, Source: t.Source}, err
 	}
 	if parent == nil || optional.Value(req.Config) != "" {
 		return experiments.UsedTemplate{}, nil
 	}
-	return l.db.TemplateOf(ctx, parent.ID)
+	return experiments.TemplateOf(ctx, l.DB, parent.ID)
 }
 
 // configure turns the submitted text into a complete configuration that the
@@ -175,14 +138,14 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 	if raw, warnings, err = overTemplate(raw, warnings, e.Template); err != nil {
 		return err
 	}
-	if e.Project, err = projectOf(ctx, l.db, by.Who, raw, projectID); err != nil {
+	if e.Project, err = projectOf(ctx, l.DB, by.Who, raw, projectID); err != nil {
 		return err
 	}
 	if err := by.mayStartIn(v1.KindExperiment, e.Project.WorkspaceID, optional.Value(projectID) > 0 || raw.Project != ""); err != nil {
 		return err
 	}
 	e.ProjectID, e.WorkspaceID = e.Project.ID, e.Project.WorkspaceID
-	ws, settings, err := settingsOf(ctx, l.db, e.Project.WorkspaceID)
+	ws, settings, err := settingsOf(ctx, l.DB, e.Project.WorkspaceID)
 	if err != nil {
 		return err
 	}
@@ -195,11 +158,11 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 // complete applies the policies of the workspace to a document, sets the defaults, and checks the
 // result against the cluster.
 func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings document.Warnings, ws workspaces.Workspace, settings workspaces.Settings) error {
-	rules, err := experimentRules(ctx, l.db, ws)
+	rules, err := experimentPolicies.of(ctx, l.DB, ws)
 	if err != nil {
 		return err
 	}
-	storage, err := l.cluster.defaultStorage(settings)
+	storage, err := l.Cluster.defaultStorage(settings)
 	if err != nil {
 		return fault.New(fault.Invalid, "the checkpoint storage of workspace %q: %w", ws.Name, err)
 	}
@@ -212,20 +175,20 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 	if expconf.IsSet(&raw.Resources, "slots_per_trial") {
 		slots = raw.Resources.SlotsPerTrial
 	}
-	of, err := l.cluster.poolFor(raw.Resources.ResourcePool, slots, settings)
+	of, err := l.Cluster.poolFor(raw.Resources.ResourcePool, slots, settings)
 	if err != nil {
 		return err
 	}
-	if err := l.db.OpenPool(ctx, of.Name, ws); err != nil {
+	if err := workspaces.Open(ctx, l.DB, of.Name, ws); err != nil {
 		return err
 	}
-	under.TaskContainer = l.cluster.Site.DefaultsIn(of).Fragment()
+	under.TaskContainer = l.Cluster.Site.DefaultsIn(of).Fragment()
 	cfg, err := expconf.Complete(raw, under)
 	if err != nil {
 		return document.Wrong(err)
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
-	if err := l.cluster.besideOthers(cfg.CheckpointStorage, rules); err != nil {
+	if err := l.Cluster.besideOthers(cfg.CheckpointStorage, rules); err != nil {
 		return err
 	}
 	kept, err := keepExperiment(rules, &cfg, of)
@@ -242,12 +205,12 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 // admit checks a complete configuration, and fills in the experiment from it.
 func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Config, of *pool.Pool, warnings document.Warnings) error {
 	if cfg.Unmanaged {
-		return l.cluster.runsElsewhere(e, cfg, of, warnings)
+		return l.Cluster.runsElsewhere(e, cfg, of, warnings)
 	}
-	if err := l.cluster.accept(e, &cfg, of, warnings); err != nil {
+	if err := l.Cluster.accept(e, &cfg, of, warnings); err != nil {
 		return err
 	}
-	if err := l.cluster.placeCheckpoints(e, &cfg); err != nil {
+	if err := l.Cluster.placeCheckpoints(e, &cfg); err != nil {
 		return err
 	}
 	if err := e.fill(cfg, of); err != nil {
@@ -294,12 +257,12 @@ func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warn
 }
 
 func (l *Experiments) warn(ctx context.Context, e *Experiment) error {
-	warnings, remarks, err := l.cluster.checkSlots(ctx, e.Pool, e.SlotsPerTrial, false)
+	warnings, remarks, err := l.Cluster.checkSlots(ctx, e.Pool, e.SlotsPerTrial, false)
 	e.Warnings, e.Remarks = warnings, append(e.Remarks, remarks...)
 	if err != nil {
 		return err
 	}
-	remarks, err = quotaRemarks(ctx, l.db, e.Project.WorkspaceID, e.Project.ID, e.OwnerID, e.Pool, e.SlotsPerTrial)
+	remarks, err = quotaRemarks(ctx, l.DB, e.Project.WorkspaceID, e.Project.ID, e.OwnerID, e.Pool, e.SlotsPerTrial)
 	e.Remarks = append(e.Remarks, remarks...)
 	return err
 }

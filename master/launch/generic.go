@@ -19,7 +19,7 @@ func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGe
 	if len(req.Config) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(req.Config), MaxConfig)
 	}
-	in, err := projectOf(ctx, l.db, by.Who, expconf.Raw{}, req.ProjectID)
+	in, err := projectOf(ctx, l.DB, by.Who, expconf.Raw{}, req.ProjectID)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +126,9 @@ func ofGeneric(k tasks.Task) auth.Object {
 
 // genericTask finds the generic task that a field of a request names.
 func (l *Tasks) genericTask(ctx context.Context, field, id string) (tasks.Task, error) {
-	k, err := l.db.Task(ctx, id)
-	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && k.Type != task.Generic:
+	k, err := tasks.Get(ctx, l.DB, id)
+	if fault.Is(err, fault.NotFound) || err == nil && k.Type != task.Generic {
 		return k, fault.New(fault.NotFound, "%s: there is no generic task %s", field, fault.Clip(id))
-	case err != nil:
-		return k, err
 	}
-	return k, nil
+	return k, err
 }

@@ -29,17 +29,6 @@ type IdleTimeouts struct {
 	Tensorboard time.Duration
 }
 
-func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
-	span := time.Duration(0)
-	switch taskType {
-	case task.Notebook:
-		span = t.Notebook
-	case task.Tensorboard:
-		span = t.Tensorboard
-	}
-	return span, span > 0
-}
-
 // shape sets the defaults of a kind in a document, and returns warnings for fields that have no
 // effect for the kind.
 func shape(of tasks.Kind, raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
@@ -61,9 +50,8 @@ func shape(of tasks.Kind, raw expconf.RawCommand, idle IdleTimeouts) (expconf.Ra
 	if of.Program && raw.IdleTimeout != nil {
 		remarks = append(remarks, "idle_timeout: has no effect on a "+of.Noun+": it ends when its program does")
 	}
-	if span, ok := idle.of(of.Type); raw.IdleTimeout == nil && ok {
-		d := expconf.Duration(span)
-		raw.IdleTimeout = &d
+	if span := map[string]time.Duration{task.Notebook: idle.Notebook, task.Tensorboard: idle.Tensorboard}[of.Type]; raw.IdleTimeout == nil && span > 0 {
+		raw.IdleTimeout = new(expconf.Duration(span))
 	}
 	return raw, remarks
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/contexts"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
 )
@@ -18,26 +20,15 @@ import (
 // MaxPacked is the maximum size of an archive of code, in bytes.
 const MaxPacked = maxCode + contexts.MaxNames + contexts.MaxFiles<<11
 
-// contextRows are the rows that a Packer uses.
-type contextRows interface {
-	AdmitStored(ctx context.Context, owner int, more int64) error
-	HasContext(ctx context.Context, hash []byte) (bool, error)
-	SaveContext(ctx context.Context, owner int, hash []byte, write func(io.Writer) error) error
-}
-
 // Turns limits how many submitters pack code at the same time; done ends the turn.
 type Turns func(ctx context.Context, share string) (done func(), err error)
 
 // A Packer packs and stores the code of requests.
 type Packer struct {
-	db    contextRows
-	turns Turns
-	room  *spool.Folder // where code is packed
-}
-
-// NewPacker returns a Packer.
-func NewPacker(db contextRows, turns Turns, room *spool.Folder) *Packer {
-	return &Packer{db: db, turns: turns, room: room}
+	DB    *database.DB
+	Users *diskuse.Users
+	Turns Turns
+	Room  *spool.Folder // where code is packed
 }
 
 // Keep checks the code of a request and returns its hash; nil if there is no code. It stores the code
@@ -45,7 +36,7 @@ func NewPacker(db contextRows, turns Turns, room *spool.Folder) *Packer {
 // stores too much.
 func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte, error) {
 	if !onlyCheck {
-		if err := p.db.AdmitStored(ctx, by.Who.UserID, by.Code.size()); err != nil {
+		if err := p.Users.Admit(ctx, by.Who.UserID, by.Code.size()); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +44,7 @@ func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte
 		return nil, nil
 	}
 	// All code has arrived, so this step waits only for the disk and the database.
-	done, err := p.turns(ctx, by.Share)
+	done, err := p.Turns(ctx, by.Share)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master stores other code at the moment; try again")
 	}
@@ -70,14 +61,14 @@ func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte
 		hashFile(sum, files[i].header(), files[i].Sum)
 	}
 	hash := sum.Sum(nil)
-	there, err := p.db.HasContext(ctx, hash)
+	there, err := contexts.Has(ctx, p.DB, hash)
 	if err != nil {
 		return nil, err
 	}
 	write := func(to io.Writer) error { return by.Code.pack(to, files) }
 	if !there {
 		// Pack before the transaction begins, so that no transaction waits for the packing.
-		room, err := p.room.Reserve(ctx, "packs", MaxPacked)
+		room, err := p.Room.Reserve(ctx, "packs", MaxPacked)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +86,7 @@ func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte
 			return err
 		}
 	}
-	return hash, p.db.SaveContext(ctx, by.Who.UserID, hash, write)
+	return hash, contexts.Save(ctx, p.DB, by.Who.UserID, hash, write)
 }
 
 // header is the header of a file in an archive.

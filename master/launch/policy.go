@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -19,29 +20,44 @@ type rule[R expconf.Raw | expconf.RawCommand] struct {
 	expconf.Policy[R]
 }
 
-// experimentRules reads the policies for experiments of a workspace, the cluster's first.
-func experimentRules(ctx context.Context, db workspaceRows, ws workspaces.Workspace) ([]rule[expconf.Raw], error) {
-	return rulesOf(ctx, db, ws, workspaces.WorkloadExperiment, expconf.ParsePolicy)
+// policies has what differs between the policies for experiments and those for other tasks.
+type policies[R expconf.Raw | expconf.RawCommand] struct {
+	workload string
+	parse    func(name string, src []byte) (expconf.Policy[R], error)
+	check    func(expconf.Policy[R]) error
+	sets     func(R) Change // what an invariant configuration sets of a job
 }
 
-// taskRules reads the policies for notebooks, shells, commands, TensorBoards and generic tasks.
-func taskRules(ctx context.Context, db workspaceRows, ws workspaces.Workspace) ([]rule[expconf.RawCommand], error) {
-	return rulesOf(ctx, db, ws, workspaces.WorkloadTasks, expconf.ParseCommandPolicy)
+var experimentPolicies = policies[expconf.Raw]{workspaces.WorkloadExperiment, expconf.ParsePolicy, expconf.CheckPolicy, func(r expconf.Raw) Change {
+	x := r.Resources
+	return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
+}}
+
+// taskPolicies are those for notebooks, shells, commands, TensorBoards and generic tasks.
+var taskPolicies = policies[expconf.RawCommand]{workspaces.WorkloadTasks, expconf.ParseCommandPolicy, expconf.CheckCommandPolicy, func(r expconf.RawCommand) Change {
+	x := r.Resources
+	return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
+}}
+
+func given[T any](said bool, value T) *T {
+	if said {
+		return &value
+	}
+	return nil
 }
 
-func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db workspaceRows, ws workspaces.Workspace, workload string,
-	parse func(string, []byte) (expconf.Policy[R], error),
-) ([]rule[R], error) {
-	list, err := db.ConfigPolicies(ctx, ws.ID, workload)
+// of reads the policies of a workspace, the cluster's first.
+func (p policies[R]) of(ctx context.Context, db *database.DB, ws workspaces.Workspace) ([]rule[R], error) {
+	list, err := workspaces.Policies(ctx, db, ws.ID, p.workload)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]rule[R], len(list))
-	for i, p := range list {
-		if out[i].by = workspaces.PolicyNamed(""); p.WorkspaceID != nil {
+	for i, stored := range list {
+		if out[i].by = workspaces.PolicyNamed(""); stored.WorkspaceID != nil {
 			out[i].by = workspaces.PolicyNamed(ws.Name)
 		}
-		if out[i].Policy, err = parse(out[i].by, []byte(p.Source)); err != nil {
+		if out[i].Policy, err = p.parse(out[i].by, []byte(stored.Source)); err != nil {
 			return nil, fault.New(fault.Invalid, "the %s cannot be used any more; an administrator can set it again with det config-policies set: %w", out[i].by, err)
 		}
 	}
@@ -238,18 +254,9 @@ func (l *Experiments) Allowed(ctx context.Context, workspace int, workload strin
 	if change == (Change{}) {
 		return nil
 	}
-	guard, err := l.GuardOf(ctx, workspace, workload)
+	guard, err := l.Guard(ctx, workspace, workload)
 	if err != nil {
 		return err
 	}
 	return guard.Allows(change)
-}
-
-// GuardOf is the guard of a workspace.
-func (l *Experiments) GuardOf(ctx context.Context, workspace int, workload string) (Guard, error) {
-	ws, err := l.db.Workspace(ctx, workspace)
-	if err != nil {
-		return Guard{}, err
-	}
-	return l.Guard(ctx, ws, workload)
 }

@@ -18,11 +18,11 @@ import (
 // MayMove reads the policies of a workspace to which experiments move. An experiment that has not ended may come there only as it could have
 // been submitted there: within the limits, and with what the policies set.
 func MayMove(ctx context.Context, tx *database.DB, to workspaces.Workspace) (func(experiments.Moving) error, error) {
-	rules, err := experimentRules(ctx, Rows{DB: tx}, to) // which reads only rows of workspaces
+	rules, err := experimentPolicies.of(ctx, tx, to)
 	if err != nil || len(rules) == 0 {
 		return nil, err
 	}
-	guard, all := experimentGuard(rules), expconf.Raw{}
+	guard, all := experimentPolicies.guard(rules), expconf.Raw{}
 	for i := range rules {
 		rules[i].Invariant = lasting(rules[i].Invariant)
 	}

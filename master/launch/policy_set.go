@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -15,49 +16,32 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws workspaces.Workspace, 
 	if len(text) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "configPolicies: %d bytes are over the limit of %d", len(text), MaxConfig)
 	}
-	by := workspaces.PolicyNamed(ws.Name)
 	if workload == workspaces.WorkloadTasks {
-		p, err := expconf.ParseCommandPolicy(by, []byte(text))
-		if err == nil {
-			err = expconf.CheckCommandPolicy(p)
-		}
-		if err != nil {
-			return nil, wrongPolicy(err)
-		}
-		others, err := taskRules(ctx, l.db, ws)
-		if err != nil {
-			return nil, err
-		}
-		rules := withRule(others, rule[expconf.RawCommand]{by, p}, ws)
-		if err := l.policyPool(ctx, p.Invariant.Resources.ResourcePool, ws); err != nil {
-			return nil, err
-		}
-		return p.Document, l.cluster.taskCould(rules)
+		return taskPolicies.checked(ctx, l.DB, ws, text, l.Cluster.taskCould)
 	}
-	p, err := expconf.ParsePolicy(by, []byte(text))
+	return experimentPolicies.checked(ctx, l.DB, ws, text, l.Cluster.experimentCould)
+}
+
+// checked returns the document of a new policy; could returns why nothing could run under rules.
+func (p policies[R]) checked(ctx context.Context, db *database.DB, ws workspaces.Workspace, text string, could func([]rule[R]) error) (expconf.Document, error) {
+	by := workspaces.PolicyNamed(ws.Name)
+	policy, err := p.parse(by, []byte(text))
 	if err == nil {
-		err = expconf.CheckPolicy(p)
+		err = p.check(policy)
 	}
 	if err != nil {
 		return nil, wrongPolicy(err)
 	}
-	others, err := experimentRules(ctx, l.db, ws)
+	others, err := p.of(ctx, db, ws)
 	if err != nil {
 		return nil, err
 	}
-	rules := withRule(others, rule[expconf.Raw]{by, p}, ws)
-	if err := l.policyPool(ctx, p.Invariant.Resources.ResourcePool, ws); err != nil {
-		return nil, err
+	if pool := p.sets(policy.Invariant).Pool; pool != nil && ws.ID != 0 {
+		if err := workspaces.Open(ctx, db, *pool, ws); err != nil {
+			return nil, err
+		}
 	}
-	return p.Document, l.cluster.experimentCould(rules)
-}
-
-// policyPool returns an error if a policy of a workspace names a pool that the workspace may not use.
-func (l *Experiments) policyPool(ctx context.Context, pool string, ws workspaces.Workspace) error {
-	if pool == "" || ws.ID == 0 {
-		return nil
-	}
-	return l.db.OpenPool(ctx, pool, ws)
+	return policy.Document, could(withRule(others, rule[R]{by, policy}, ws))
 }
 
 func wrongPolicy(err error) error {
@@ -169,38 +153,25 @@ type fixed struct {
 }
 
 // Guard reads the policies for experiments or for other tasks of a workspace.
-func (l *Experiments) Guard(ctx context.Context, ws workspaces.Workspace, workload string) (Guard, error) {
-	if workload == workspaces.WorkloadTasks {
-		rules, err := taskRules(ctx, l.db, ws)
-		return guardOf(rules, func(r expconf.RawCommand) Change {
-			x := r.Resources
-			return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
-		}), err
+func (l *Experiments) Guard(ctx context.Context, workspace int, workload string) (Guard, error) {
+	ws, err := workspaces.Get(ctx, l.DB, workspace)
+	if err != nil {
+		return Guard{}, err
 	}
-	rules, err := experimentRules(ctx, l.db, ws)
-	return experimentGuard(rules), err
+	if workload == workspaces.WorkloadTasks {
+		rules, err := taskPolicies.of(ctx, l.DB, ws)
+		return taskPolicies.guard(rules), err
+	}
+	rules, err := experimentPolicies.of(ctx, l.DB, ws)
+	return experimentPolicies.guard(rules), err
 }
 
-func experimentGuard(rules []rule[expconf.Raw]) Guard {
-	return guardOf(rules, func(r expconf.Raw) Change {
-		x := r.Resources
-		return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
-	})
-}
-
-func guardOf[R expconf.Raw | expconf.RawCommand](rules []rule[R], sets func(R) Change) Guard {
+func (p policies[R]) guard(rules []rule[R]) Guard {
 	g := Guard{limits: limitsOf(rules)}
 	for _, r := range rules {
-		g.fixed = append(g.fixed, fixed{r.by, sets(r.Invariant)})
+		g.fixed = append(g.fixed, fixed{r.by, p.sets(r.Invariant)})
 	}
 	return g
-}
-
-func given[T any](said bool, value T) *T {
-	if said {
-		return &value
-	}
-	return nil
 }
 
 // Allows returns an error if a policy does not allow a change. Fields that an invariant configuration

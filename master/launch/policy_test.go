@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -24,6 +25,8 @@ func ofWorkspace(workload, source string) workspaces.Policy {
 // TestPoliciesOfExperiments: the fields that policies set, the errors, and the remarks for the submitter.
 func TestPoliciesOfExperiments(t *testing.T) {
 	const limits = "constraints: {priority_limit: 45, resources: {max_slots: 2}}"
+	w, l, _ := launchers(t)
+	w.template("t", "max_restarts: 7\n")
 	for _, test := range []struct {
 		name     string
 		policies []string // the cluster's, the workspace's
@@ -65,14 +68,14 @@ func TestPoliciesOfExperiments(t *testing.T) {
 			refused: "config policy of the cluster:2:26: resources.max_slots: 1 is less than slots_per_trial 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, l, _ := launchers(t)
-			m.templates["t"] = "max_restarts: 7\n"
+			var policies []workspaces.Policy
 			if test.policies[0] != "" {
-				m.policies = append(m.policies, ofCluster(workspaces.WorkloadExperiment, test.policies[0]))
+				policies = append(policies, ofCluster(workspaces.WorkloadExperiment, test.policies[0]))
 			}
 			if test.policies[1] != "" {
-				m.policies = append(m.policies, ofWorkspace(workspaces.WorkloadExperiment, test.policies[1]))
+				policies = append(policies, ofWorkspace(workspaces.WorkloadExperiment, test.policies[1]))
 			}
+			w.policies(policies...)
 			made, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + test.config), Template: new("t")})
 			if test.refused != "" {
 				if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.refused) {
@@ -83,9 +86,10 @@ func TestPoliciesOfExperiments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, err := expconf.ParseConfigJSON(m.experiments[0].Config)
+			n := w.experiment(made.ID)
+			stored, err := expconf.ParseConfigJSON(n.Config)
 			if err != nil || !test.want(stored) {
-				t.Errorf("the experiment's configuration is %s: %v", m.experiments[0].Config, err)
+				t.Errorf("the experiment's configuration is %s: %v", n.Config, err)
 			}
 			told := strings.Join(made.Remarks, "\n")
 			for _, want := range test.remarks {
@@ -96,7 +100,7 @@ func TestPoliciesOfExperiments(t *testing.T) {
 			if len(test.remarks) == 0 && strings.Contains(told, "config polic") {
 				t.Errorf("the submitter reads %s", told)
 			}
-			if n := m.experiments[0]; stored.Resources.Priority != nil && n.Priority != *stored.Resources.Priority || stored.Resources.MaxSlots != nil && *n.MaxSlots != *stored.Resources.MaxSlots {
+			if stored.Resources.Priority != nil && n.Priority != *stored.Resources.Priority || stored.Resources.MaxSlots != nil && *n.MaxSlots != *stored.Resources.MaxSlots {
 				t.Errorf("the columns of its row are %+v", n)
 			}
 		})
@@ -105,57 +109,64 @@ func TestPoliciesOfExperiments(t *testing.T) {
 
 // Forks, unmanaged experiments and continuations go through the policies as well.
 func TestPoliciesOfForksAndContinuations(t *testing.T) {
-	m, l, _ := launchers(t)
+	w, l, _ := launchers(t)
 	made, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 10, max_slots: 8, slots_per_trial: 2}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 45, resources: {max_slots: 2}}"),
-		ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}")}
-	m.parent = experiments.Experiment{Head: experiments.Head{ID: 1, OwnerID: 3, WorkspaceID: 1, State: "ERROR"}, Config: m.experiments[0].Config,
-		OriginalConfig: m.experiments[0].OriginalConfig, Searcher: new("single"), WorkspaceName: "w"}
-	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(1)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
+	limits := ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 45, resources: {max_slots: 2}}")
+	w.policies(limits, ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}"))
+	ends := func() experiments.Experiment { // as the loop ends it
+		w.Exec(`UPDATE experiments SET state = 'ERROR', ended_at = now(), continued = continues WHERE id = $1`, made.ID)
+		return w.experiment(made.ID)
+	}
+	parent := ends()
+	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: &made.ID}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
 		t.Errorf("a fork: %v", err)
 	}
-	if _, err := l.CreateExternal(t.Context(), me, "x", &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 1}\n"), Unmanaged: new(true)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
+	program := me
+	program.External = new("x")
+	if _, err := l.Create(t.Context(), program, &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 1}\n"), Unmanaged: new(true)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
 		t.Errorf("an unmanaged experiment: %v", err)
 	}
 	// The continuation requests no new values, so the limits apply to the values of the experiment.
 	// Its search does not change.
-	again, err := l.Continue(t.Context(), m.parent, "", true)
-	if err != nil || m.continued.Changed == nil {
-		t.Fatalf("continued: %+v, %v", m.continued, err)
+	again, err := l.Continue(t.Context(), parent, "", true)
+	changed := w.experiment(made.ID)
+	if err != nil || bytes.Equal(changed.Config, parent.Config) {
+		t.Fatalf("continued: %+v, %v", changed, err)
 	}
-	cfg, err := expconf.ParseConfigJSON(m.continued.Changed.Config)
-	if err != nil || *cfg.Resources.Priority != 45 || *cfg.Resources.MaxSlots != 2 || cfg.MaxRestarts != 1 || cfg.Searcher.Metric != made.Complete.Searcher.Metric || m.continued.Changed.Priority != 45 {
-		t.Errorf("continued with %s: %v", m.continued.Changed.Config, err)
+	cfg, err := expconf.ParseConfigJSON(changed.Config)
+	if err != nil || *cfg.Resources.Priority != 45 || *cfg.Resources.MaxSlots != 2 || cfg.MaxRestarts != 1 || cfg.Searcher.Metric != made.Complete.Searcher.Metric || changed.Priority != 45 {
+		t.Errorf("continued with %s: %v", changed.Config, err)
 	}
 	if told := strings.Join(again.Remarks, "\n"); !strings.Contains(told, "max_restarts: 1, set by") || !strings.Contains(told, "resources.priority: 45, the limit in the config policy of the cluster; the experiment's is 10") {
 		t.Errorf("the remarks are %s", told)
 	}
-	if _, err := l.Continue(t.Context(), m.parent, "resources: {priority: 3}", true); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {
+	if _, err := l.Continue(t.Context(), parent, "resources: {priority: 3}", true); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {
 		t.Errorf("continued with another priority: %v", err)
 	}
-	m.parent.Config = m.continued.Changed.Config
+	parent = ends()
 	// Nobody but the owner continues it with a program that a policy sets.
-	m.policies = append(m.policies, ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {entrypoint: other.py}"))
-	if _, err := l.Continue(t.Context(), m.parent, "", false); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "runs with the rights of") {
+	w.policies(limits, ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}, entrypoint: other.py}"))
+	if _, err := l.Continue(t.Context(), parent, "", false); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "runs with the rights of") {
 		t.Errorf("continued by somebody else with another program: %v", err)
 	}
-	m.policies = m.policies[:len(m.policies)-1]
-	if _, err := l.Continue(t.Context(), m.parent, "", true); err != nil || m.continued.Changed != nil {
-		t.Errorf("a continuation that keeps to the policies changes %+v, %v", m.continued.Changed, err)
+	w.policies(limits, ofWorkspace(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}"))
+	again, err = l.Continue(t.Context(), parent, "", true)
+	if after := w.experiment(made.ID); err != nil || again.N != 2 || !bytes.Equal(after.Config, parent.Config) {
+		t.Errorf("a continuation that keeps to the policies changes %+v, %v", after, err)
 	}
 }
 
 // TestPoliciesOfTasks tests the policies of notebooks, shells, commands, TensorBoards and generic
 // tasks.
 func TestPoliciesOfTasks(t *testing.T) {
-	m, _, l := launchers(t)
-	m.policies = []workspaces.Policy{
+	w, _, l := launchers(t)
+	w.policies(
 		ofCluster(workspaces.WorkloadTasks, "invariant_config: {work_dir: /w}\nconstraints: {priority_limit: 60, resources: {max_slots: 1}}"),
 		ofCluster(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1}\nconstraints: {resources: {max_slots: 0}}"),
-	}
+	)
 	for _, of := range []tasks.Kind{tasks.Command(), tasks.Notebook(), tasks.Shell(), tasks.Generic()} {
 		config := v1.Struct(`{"entrypoint":["true"],"work_dir":"/mine"}`)
 		made, err := l.Start(t.Context(), me, of, tasks.Request{Config: config})
@@ -179,7 +190,10 @@ func TestPoliciesOfTasks(t *testing.T) {
 
 // TestPoliciesThatAreRefused: nothing could run under them.
 func TestPoliciesThatAreRefused(t *testing.T) {
+	w, l, _ := launchers(t)
 	ws := workspaces.Workspace{ID: 1, Name: "w"}
+	limit := ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 20}")
+	w.policies(limit, ofCluster(workspaces.WorkloadTasks, "constraints: {resources: {max_slots: 2}}"))
 	for _, test := range []struct {
 		name, workload string
 		in             workspaces.Workspace
@@ -193,15 +207,12 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 		{"another spelling", workspaces.WorkloadTasks, workspaces.Workspace{}, "constraints: {priorty_limit: 3}", "config policy of the cluster:1:15: constraints.priorty_limit: unknown field; did you mean priority_limit?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, l, _ := launchers(t)
-			m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 20}"), ofCluster(workspaces.WorkloadTasks, "constraints: {resources: {max_slots: 2}}")}
 			if _, err := l.CheckPolicy(t.Context(), test.in, test.workload, test.text); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v; want %q", err, test.want)
 			}
 		})
 	}
-	m, l, _ := launchers(t)
-	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "constraints: {priority_limit: 20}")}
+	w.policies(limit)
 	for _, text := range []string{"invariant_config: {resources: {priority: 20}}", "constraints: {resources: {max_slots: 0}}", `{"constraints":{"priority_limit":1}}`} {
 		if _, err := l.CheckPolicy(t.Context(), ws, workspaces.WorkloadExperiment, text); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -215,9 +226,9 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 
 // TestGuard: the changes of running and waiting jobs that policies allow.
 func TestGuard(t *testing.T) {
-	m, l, _ := launchers(t)
-	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "invariant_config: {resources: {weight: 2}}\nconstraints: {priority_limit: 45, resources: {max_slots: 2}}"),
-		ofWorkspace(workspaces.WorkloadTasks, "invariant_config: {resources: {priority: 30, resource_pool: gpu}}")}
+	w, l, _ := launchers(t)
+	w.policies(ofCluster(workspaces.WorkloadExperiment, "invariant_config: {resources: {weight: 2}}\nconstraints: {priority_limit: 45, resources: {max_slots: 2}}"),
+		ofWorkspace(workspaces.WorkloadTasks, "invariant_config: {resources: {priority: 30, resource_pool: gpu}}"))
 	for _, test := range []struct {
 		name, workload string
 		change         Change
@@ -232,7 +243,7 @@ func TestGuard(t *testing.T) {
 		{"another pool of a task", workspaces.WorkloadTasks, Change{Pool: new("aux")}, "resources.resource_pool cannot be modified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, err := l.Guard(t.Context(), workspaces.Workspace{ID: 1, Name: "w"}, test.workload)
+			g, err := l.Guard(t.Context(), 1, test.workload)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,9 +257,9 @@ func TestGuard(t *testing.T) {
 
 // TestSecretsAtTheSubmission: who may not mount a secret is told so, and policies allow some or none.
 func TestSecretsAtTheSubmission(t *testing.T) {
-	m, l, starts := launchers(t)
-	l.cluster.Site.Secrets = task.Secrets{{Name: "team", Path: "secret/data/team", Users: []string{"ada"}}, {Name: "other", Path: "secret/data/other", Users: []string{"ben"}}}
-	starts.cluster.Site.Secrets = l.cluster.Site.Secrets
+	w, l, starts := launchers(t)
+	l.Cluster.Site.Secrets = task.Secrets{{Name: "team", Path: "secret/data/team", Users: []string{"ada"}}, {Name: "other", Path: "secret/data/other", Users: []string{"ben"}}}
+	starts.Cluster.Site.Secrets = l.Cluster.Site.Secrets
 	submit := func(name string) error {
 		_, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + "environment: {secrets: [{name: " + name + ", key: k, env: T}]}\n")})
 		_, err2 := starts.Start(t.Context(), me, tasks.Command(), tasks.Request{Config: v1.Struct(`{"entrypoint":["true"],"environment":{"secrets":[{"name":"` + name + `","key":"k","env":"T"}]}}`)})
@@ -268,12 +279,12 @@ func TestSecretsAtTheSubmission(t *testing.T) {
 		"[next, other]": `the config policy of the cluster does not allow the secret "team"; it allows next, other`,
 		"[team]":        "",
 	} {
-		m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadTasks, "constraints: {secrets: "+constraint+"}"), ofCluster(workspaces.WorkloadExperiment, "constraints: {secrets: "+constraint+"}")}
+		w.policies(ofCluster(workspaces.WorkloadTasks, "constraints: {secrets: "+constraint+"}"), ofCluster(workspaces.WorkloadExperiment, "constraints: {secrets: "+constraint+"}"))
 		if err := submit("team"); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v; want %s", constraint, err, want)
 		}
 	}
-	m.policies = []workspaces.Policy{ofCluster(workspaces.WorkloadExperiment, "invariant_config: {environment: {secrets: [{name: other, key: k, env: T}]}}")}
+	w.policies(ofCluster(workspaces.WorkloadExperiment, "invariant_config: {environment: {secrets: [{name: other, key: k, env: T}]}}"))
 	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial)}); err == nil || !strings.Contains(err.Error(), `there is no secret "other" that ada may mount`) {
 		t.Errorf("a policy gives a right that its user lacks: %v", err)
 	}

@@ -30,7 +30,7 @@ func (d Deps) ChangeJob(ctx context.Context, id int, ch queue.Change) error {
 
 // experimentFitsPool returns why an experiment cannot continue in another pool.
 func (d Deps) experimentFitsPool(ctx context.Context, e experiments.Experiment, name string) error {
-	pool, err := d.Launcher.cluster.Pools.Find(name)
+	pool, err := d.Launcher.Cluster.Pools.Find(name)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (d Deps) experimentFitsPool(ctx context.Context, e experiments.Experiment, 
 	if err != nil {
 		return err
 	}
-	if err := cfg.Refused(d.Launcher.cluster.Site.CapabilitiesIn(pool)); err != nil {
+	if err := cfg.Refused(d.Launcher.Cluster.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "experiment %d cannot run in pool %s: %w", e.ID, name, err)
 	}
 	return d.Launcher.CheckPool(ctx, name, e.SlotsPerTrial, false)
@@ -47,7 +47,7 @@ func (d Deps) experimentFitsPool(ctx context.Context, e experiments.Experiment, 
 // TaskFits returns why a task cannot run in another pool. The pool to which the task was submitted allows what its
 // configuration asks of a node; another pool may not.
 func (d Deps) TaskFits(ctx context.Context, id, name string) error {
-	pool, err := d.Launcher.cluster.Pools.Find(name)
+	pool, err := d.Launcher.Cluster.Pools.Find(name)
 	if err != nil {
 		return err
 	}
@@ -59,32 +59,25 @@ func (d Deps) TaskFits(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.Refused(d.Launcher.cluster.Site.CapabilitiesIn(pool)); err != nil {
+	if err := cfg.Refused(d.Launcher.Cluster.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
 	}
-	several := cfg.Resources.IsSingleNode != nil && !*cfg.Resources.IsSingleNode
-	if err := d.Launcher.CheckPool(ctx, name, k.Slots, !several || pool.SingleNode); err != nil {
+	if err := d.Launcher.CheckPool(ctx, name, k.Slots, !several(&cfg) || pool.SingleNode); err != nil {
 		return err
 	}
 	if k.Type != task.Tensorboard {
 		return nil
 	}
-	shown, err := d.shownBy(ctx, id)
+	rows, err := tasks.ShownBy(ctx, d.DB, id)
 	if err != nil {
 		return err
 	}
-	if err := expconf.RefusedShown(shown, d.Launcher.cluster.Site.CapabilitiesIn(pool)); err != nil {
+	shown, _, err := task.Shown(rows)
+	if err != nil {
+		return err
+	}
+	if err := expconf.RefusedShown(shown, d.Launcher.Cluster.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
 	}
 	return nil
-}
-
-// shownBy returns the experiments that a TensorBoard shows.
-func (d Deps) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
-	rows, err := tasks.ShownBy(ctx, d.DB, id)
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := task.Shown(rows)
-	return list, err
 }

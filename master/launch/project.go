@@ -4,28 +4,28 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // projectOf finds the project of an experiment: by the request's id, by the
 // configuration's names, else the default one.
-func projectOf(ctx context.Context, db workspaceRows, who auth.Who, raw expconf.Raw, id *int) (workspaces.Project, error) {
+func projectOf(ctx context.Context, db *database.DB, who auth.Who, raw expconf.Raw, id *int) (workspaces.Project, error) {
 	var p workspaces.Project
 	var err error
 	switch {
 	case id != nil && *id > 0:
-		p, err = db.Project(ctx, *id)
+		p, err = workspaces.ProjectByID(ctx, db, *id)
 	case raw.Workspace != "" && raw.Project != "":
-		p, err = db.ProjectByName(ctx, raw.Workspace, raw.Project)
+		p, err = workspaces.ProjectByName(ctx, db, raw.Workspace, raw.Project)
 	case raw.Workspace != "" || raw.Project != "":
 		return p, fault.New(fault.Invalid, "give workspace and project together: the configuration names only one of them")
 	default:
-		p, err = db.Project(ctx, defaultProject)
+		p, err = workspaces.ProjectByID(ctx, db, defaultProject)
 	}
-	if err == nil && (p.ID != defaultProject || id != nil || raw.Project != "") && !auth.Sees(who, auth.Object{Kind: v1.KindProject, OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}) {
+	if err == nil && (p.ID != defaultProject || id != nil || raw.Project != "") && !auth.Sees(who, p.Object()) {
 		if id != nil && *id > 0 {
 			return workspaces.Project{}, workspaces.NoProject(*id)
 		}

@@ -65,7 +65,9 @@ func (d Deps) newUnmanaged(ctx context.Context, c *rest.Call, external string, r
 	if optional.Value(req.ValidateOnly) {
 		return experiments.Experiment{}, fault.New(fault.Invalid, "validateOnly: validate an unmanaged experiment with POST /api/v1/experiments")
 	}
-	made, err := d.Launcher.CreateExternal(ctx, SubmitterOf(c), external, req)
+	by := SubmitterOf(c)
+	by.External = &external
+	made, err := d.Launcher.Create(ctx, by, req)
 	if fault.Is(err, fault.Conflict) {
 		if e, err := experiments.ByExternalID(ctx, d.DB, external); err == nil {
 			return e, nil

@@ -5,22 +5,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// quotas are the rows that quotaRemarks reads.
-type quotas interface {
-	QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]queue.Quota, error)
-}
-
 // quotaRemarks tells which quotas will keep a request waiting, and which soft bounds of slot-hours
 // are exceeded. Project 0 stands for no project.
-func quotaRemarks(ctx context.Context, db quotas, workspace, project, user int, pool string, slots int) ([]string, error) {
+func quotaRemarks(ctx context.Context, db *database.DB, workspace, project, user int, pool string, slots int) ([]string, error) {
 	if slots <= 0 {
 		return nil, nil
 	}
-	list, err := db.QuotasOver(ctx, workspace, project, user, pool)
+	list, err := queue.QuotasOver(ctx, db, workspace, project, user, pool)
 	var remarks []string
 	for _, q := range list {
 		if text := remarkOf(q, slots, time.Now()); text != "" {

@@ -1,10 +1,13 @@
 package launch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/tasks"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // TestRemarksOfQuotas: a remark says until when a job waits, and who can raise the quota.
@@ -36,6 +39,30 @@ func TestRemarksOfQuotas(t *testing.T) {
 	} {
 		if got := remarkOf(x.quota, x.slots, now); got != x.want {
 			t.Errorf("%+v:\n%q, want\n%q", x.quota, got, x.want)
+		}
+	}
+}
+
+// TestASubmissionIsToldOfQuotas: of those of its workspace, project, user and pool, and of no others.
+func TestASubmissionIsToldOfQuotas(t *testing.T) {
+	w, l, starts := launchers(t)
+	for _, q := range []queue.Quota{{WorkspaceID: new(1), Pool: "gpu", Hard: new(1)}, {WorkspaceID: new(1), Pool: "aux", Hard: new(0)}, {UserID: new(ben.Who.UserID), Hard: new(0)}} {
+		q.Measure = queue.MeasureSlots
+		if _, err := queue.SetQuota(t.Context(), w.DB, q, func(queue.Quota) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {slots_per_trial: 2}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := starts.Start(t.Context(), me, tasks.Command(), tasks.Request{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"slots":2}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, remarks := range [][]string{made.Remarks, started.Remarks} {
+		if told := strings.Join(remarks, "\n"); strings.Count(told, "raise the quota") != 1 || !strings.Contains(told, "more than the 1 slot of the quota of workspace w in pool gpu") {
+			t.Errorf("told %q", told)
 		}
 	}
 }

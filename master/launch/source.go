@@ -7,23 +7,16 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
-	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-// sources are the rows of what trials start from.
-type sources interface {
-	Trial(ctx context.Context, id int) (experiments.Trial, error)
-	NewestCheckpoint(ctx context.Context, trial int) (string, error)
-	Checkpoint(ctx context.Context, uuid string) (checkpoints.Checkpoint, error)
-}
 
 // sourceOf finds the checkpoint that the trials of a submission start from; nil for none. The
 // checkpoint must be complete, the caller must be allowed to see its experiment, and the task must be
 // able to read it.
-func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config) (*string, error) {
+func sourceOf(ctx context.Context, db *database.DB, who auth.Who, cfg expconf.Config) (*string, error) {
 	id, at := cfg.Searcher.SourceCheckpointUUID, "searcher.source_checkpoint_uuid"
 	if trial := cfg.Searcher.SourceTrialID; trial != nil {
 		at = "searcher.source_trial_id"
@@ -41,7 +34,7 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 		return nil, fault.New(fault.Invalid, "%s: %q is not the id of a checkpoint", at, fault.Clip(*id))
 	}
 	text := parsed.String()
-	k, err := db.Checkpoint(ctx, text)
+	k, err := checkpoints.Get(ctx, db, text)
 	switch {
 	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, k.Object()):
 		return nil, fault.New(fault.Invalid, "%s: no checkpoint found with UUID %s", at, text)
@@ -53,19 +46,19 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 	return &text, reaches(at, k, cfg.CheckpointStorage)
 }
 
-func newestOf(ctx context.Context, db sources, who auth.Who, trial int) (string, error) {
-	t, err := db.Trial(ctx, trial)
-	seen := auth.Sees(who, auth.Object{Kind: v1.KindTrial, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID})
+func newestOf(ctx context.Context, db *database.DB, who auth.Who, trial int) (string, error) {
+	t, err := experiments.GetTrial(ctx, db, trial)
+	seen := auth.Sees(who, t.Object())
 	if fault.Is(err, fault.NotFound) || err == nil && !seen {
 		return "", fault.New(fault.Invalid, "searcher.source_trial_id: trial %d not found", trial)
 	} else if err != nil {
 		return "", err
 	}
-	newest, err := db.NewestCheckpoint(ctx, trial)
-	if err == nil && newest == "" {
+	newest, err := checkpoints.NewestOf(ctx, db, trial)
+	if err == nil && newest.UUID == "" {
 		err = fault.New(fault.Invalid, "searcher.source_trial_id: no checkpoint found for trial %d", trial)
 	}
-	return newest, err
+	return newest.UUID, err
 }
 
 // reaches returns an error if a task of an experiment could not read a checkpoint of another one: in a

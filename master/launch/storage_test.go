@@ -13,6 +13,8 @@ import (
 // checkpoint, where it could add files to what belongs to somebody else. What the operators choose is theirs.
 func TestAStorageBesideOthers(t *testing.T) {
 	const cluster, checkpoint = "11111111-2222-4333-8444-555555555555", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
+	w, l, _ := launchers(t)
+	l.Cluster.Site.ClusterID = cluster
 	for _, c := range []struct{ storage, says string }{
 		{"{type: s3, bucket: b, prefix: team/5/" + cluster + "/tensorboard/experiment/5/trial/9}", cluster},
 		{"{type: gcs, bucket: b, prefix: /team//" + strings.ToUpper(cluster) + "/}", "TensorBoard files"},
@@ -28,15 +30,14 @@ func TestAStorageBesideOthers(t *testing.T) {
 		{"{type: s3, bucket: b, prefix: theirs/99999999-bbbb-4ccc-8ddd-eeeeeeeeeeee/team}", "is that of a checkpoint"}, // a workspace's policy has it
 	} {
 		for _, unmanaged := range []bool{false, true} {
-			m, l, _ := launchers(t)
-			l.cluster.Site.ClusterID = cluster
-			m.policies = []workspaces.Policy{{Workload: workspaces.WorkloadExperiment, Source: "invariant_config: {max_restarts: 1}"}}
+			policy := ofCluster(workspaces.WorkloadExperiment, "invariant_config: {max_restarts: 1}")
 			if strings.Contains(c.storage, "99999999-") {
 				if strings.Contains(c.storage, "theirs/") {
-					m.policies[0].WorkspaceID = new(1)
+					policy.WorkspaceID = new(1)
 				}
-				m.policies[0].Source = fmt.Sprintf("invariant_config: {checkpoint_storage: %s}", c.storage)
+				policy.Source = fmt.Sprintf("invariant_config: {checkpoint_storage: %s}", c.storage)
 			}
+			w.policies(policy)
 			config := oneTrial + "checkpoint_storage: " + c.storage + "\n"
 			_, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: &config, ProjectID: new(4), Unmanaged: &unmanaged})
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

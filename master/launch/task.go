@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -20,25 +21,11 @@ import (
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
-// taskRows are the rows that this file uses.
-type taskRows interface {
-	workspaceRows
-	quotas
-	shown
-	Task(ctx context.Context, id string) (tasks.Task, error)
-	CreateTask(ctx context.Context, n tasks.New) (string, error)
-}
-
 // Tasks creates notebooks, shells, commands, TensorBoards and generic tasks.
 type Tasks struct {
-	cluster Cluster
-	db      taskRows
-	code    *Packer
-}
-
-// NewTasks returns a Tasks.
-func NewTasks(c Cluster, db taskRows, code *Packer) *Tasks {
-	return &Tasks{cluster: c, db: db, code: code}
+	Cluster Cluster
+	DB      *database.DB
+	Code    *Packer
 }
 
 // A newTask is a task whose request is being checked.
@@ -70,19 +57,19 @@ func (l *Tasks) start(ctx context.Context, by Submitter, of tasks.Kind, req task
 	if err := l.check(ctx, t, by, of, req); err != nil {
 		return nil, err
 	}
-	warnings, remarks, err := l.cluster.checkSlots(ctx, t.Pool, t.Slots, !several(&t.Complete) || l.cluster.Pools.Named(t.Pool).SingleNode)
+	warnings, remarks, err := l.Cluster.checkSlots(ctx, t.Pool, t.Slots, !several(&t.Complete) || l.Cluster.Pools.Named(t.Pool).SingleNode)
 	if err != nil && of.Spreads && t.Complete.Resources.IsSingleNode == nil && fault.Is(err, fault.Invalid) {
 		err = fault.New(fault.Invalid, "%w; with resources.is_single_node: false a %s may use several nodes", err, of.Noun)
 	}
 	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
 	if err == nil {
-		remarks, err = quotaRemarks(ctx, l.db, t.WorkspaceID, 0, t.OwnerID, t.Pool, t.Slots)
+		remarks, err = quotaRemarks(ctx, l.DB, t.WorkspaceID, 0, t.OwnerID, t.Pool, t.Slots)
 		t.Remarks = append(t.Remarks, remarks...)
 	}
 	if err != nil || optional.Value(req.Preview) {
 		return &t.Launched, err
 	}
-	t.ID, err = l.db.CreateTask(ctx, t.New)
+	t.ID, err = tasks.Create(ctx, l.DB, t.New)
 	t.Stored = err == nil
 	return &t.Launched, err
 }
@@ -95,7 +82,7 @@ func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Ki
 	if t.WorkspaceID = optional.Value(req.WorkspaceID); t.WorkspaceID <= 0 {
 		t.WorkspaceID = workspaces.Default
 	}
-	ws, settings, err := settingsOf(ctx, l.db, t.WorkspaceID)
+	ws, settings, err := settingsOf(ctx, l.DB, t.WorkspaceID)
 	if err != nil {
 		return err
 	}
@@ -107,26 +94,26 @@ func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Ki
 	}
 	var template workspaces.Template
 	if name := optional.Value(req.Template); name != "" {
-		if template, err = usedTemplate(ctx, l.db, by.Who, "templateName", name); err != nil {
+		if template, err = usedTemplate(ctx, l.DB, by.Who, "templateName", name); err != nil {
 			return err
 		}
 	}
-	rules, err := taskRules(ctx, l.db, ws)
+	rules, err := taskPolicies.of(ctx, l.DB, ws)
 	if err != nil {
 		return err
 	}
-	in, err := l.cluster.configure(t, of, req.Config, template, rules, settings)
+	in, err := l.Cluster.configure(t, of, req.Config, template, rules, settings)
 	if err != nil {
 		return err
 	}
-	if err := l.db.OpenPool(ctx, in.Name, ws); err != nil {
+	if err := workspaces.Open(ctx, l.DB, in.Name, ws); err != nil {
 		return err
 	}
-	if err := expconf.RefusedShown(t.shown, l.cluster.Site.CapabilitiesIn(in)); err != nil {
+	if err := expconf.RefusedShown(t.shown, l.Cluster.Site.CapabilitiesIn(in)); err != nil {
 		return fault.New(fault.Invalid, "the TensorBoard cannot run in pool %s: %w", in.Name, err)
 	}
 	cfg := t.Complete
-	if err := l.cluster.Site.Secrets.Check(cfg.Environment.Secrets, ws.Name, by.Who.Username); err != nil {
+	if err := l.Cluster.Site.Secrets.Check(cfg.Environment.Secrets, ws.Name, by.Who.Username); err != nil {
 		return err
 	}
 	t.Pool, t.Name, t.Slots, t.Priority = in.Name, cfg.Description, cfg.Resources.Slots, in.Priority
@@ -139,7 +126,7 @@ func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Ki
 	if err := jsontext.CheckDigits(t.Config); err != nil {
 		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
-	t.Context, err = l.code.Keep(ctx, by, optional.Value(req.Preview))
+	t.Context, err = l.Code.Keep(ctx, by, optional.Value(req.Preview))
 	if t.Context == nil {
 		t.Context = t.code
 	}

@@ -4,19 +4,19 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/tasks"
-	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // usedTemplate finds a template that somebody wants to use.
-func usedTemplate(ctx context.Context, db workspaceRows, who auth.Who, field, name string) (workspaces.Template, error) {
-	t, err := db.Template(ctx, name)
-	if err == nil && !auth.Sees(who, auth.Object{Kind: v1.KindTemplate, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}) || fault.Is(err, fault.NotFound) {
+func usedTemplate(ctx context.Context, db *database.DB, who auth.Who, field, name string) (workspaces.Template, error) {
+	t, err := workspaces.TemplateByName(ctx, db, name)
+	if err == nil && !auth.Sees(who, t.Object()) || fault.Is(err, fault.NotFound) {
 		return workspaces.Template{}, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows all templates", field, fault.Clip(name))
 	}
 	return t, err

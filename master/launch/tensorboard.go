@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -16,13 +15,6 @@ import (
 
 // maxShown bounds the trials of one TensorBoard: it reads all of their files.
 const maxShown = 100
-
-// shown is where that is found which TensorBoards show.
-type shown interface {
-	Experiment(ctx context.Context, id int) (experiments.Experiment, error)
-	Trial(ctx context.Context, id int) (experiments.Trial, error)
-	ShownTrials(ctx context.Context, t tasks.Board) ([]task.ShownTrial, error)
-}
 
 // shows checks what a TensorBoard is asked to show: that all of it is there,
 // that the submitter may see it, that its files can be read, and that it is not too
@@ -40,28 +32,28 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked tasks.Shows) (*ta
 		return nil, nil, tooMuchShown(n)
 	}
 	for _, id := range t.ExperimentIDs {
-		e, err := l.db.Experiment(ctx, id)
+		e, err := experiments.Get(ctx, l.DB, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := by.may(auth.View, auth.Object{Kind: v1.KindExperiment, Name: fmt.Sprintf("experiment %d", id), OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}); err != nil {
+		if err := by.may(auth.View, e.Object()); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, id := range t.TrialIDs {
-		trial, err := l.db.Trial(ctx, id)
+		trial, err := experiments.GetTrial(ctx, l.DB, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := by.may(auth.View, auth.Object{Kind: v1.KindTrial, Name: fmt.Sprintf("trial %d", id), OwnerID: trial.OwnerID, WorkspaceID: trial.WorkspaceID}); err != nil {
+		if err := by.may(auth.View, trial.Object()); err != nil {
 			return nil, nil, err
 		}
 	}
-	rows, err := l.db.ShownTrials(ctx, t)
+	rows, err := tasks.ShownTrials(ctx, l.DB, t)
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := l.cluster.canShow(rows)
+	list, err := l.Cluster.canShow(rows)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,15 +66,15 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked tasks.Shows) (*ta
 func (l *Tasks) mayReadWith(ctx context.Context, by Submitter, list []expconf.ShownExperiment) error {
 	for _, e := range list {
 		storage := e.Config.CheckpointStorage
-		if e.OwnerID == by.Who.UserID || !storage.HasSecrets() || storage.SameSecrets(l.cluster.Storage) {
+		if e.OwnerID == by.Who.UserID || !storage.HasSecrets() || storage.SameSecrets(l.Cluster.Storage) {
 			continue
 		}
 		if by.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) == nil {
-			_, settings, err := settingsOf(ctx, l.db, e.WorkspaceID)
+			_, settings, err := settingsOf(ctx, l.DB, e.WorkspaceID)
 			if err != nil {
 				return err
 			}
-			if own, err := l.cluster.defaultStorage(settings); err == nil && storage.SameSecrets(own) {
+			if own, err := l.Cluster.defaultStorage(settings); err == nil && storage.SameSecrets(own) {
 				continue
 			}
 		}
