@@ -67,6 +67,16 @@ func CompareThresholds(ctx context.Context, db *database.DB, log *slog.Logger) (
 	return allowed
 }
 
+// Paced tells a pace of a failure with its reports and then of visits of a cursor that another master has, and returns how many reports it allows.
+func Paced(visits int) int {
+	p := pace{most: summarizeBatch}
+	p.after(summarized{read: 1}, context.DeadlineExceeded, time.Now())
+	for range visits {
+		p.after(summarized{busy: true}, nil, time.Now())
+	}
+	return p.most
+}
+
 // Logged tells a pace of failures, one after each of these pauses, and returns for which of them it wants an entry in the log.
 func Logged(err error, pauses ...time.Duration) (logged []bool) {
 	p, now := pace{most: summarizeBatch}, time.Now()

@@ -93,7 +93,9 @@ type pace struct {
 // after reports whether the log shall have the failure of a transaction: that the database does not answer in time if it repeats, once a minute.
 func (p *pace) after(done summarized, err error, now time.Time) (log bool) {
 	if err == nil {
-		p.most, p.failures = min(max(1, 2*p.most), summarizeBatch), 0
+		if !done.busy { // else another master does it, which says nothing of how much fits into a transaction
+			p.most, p.failures = min(max(1, 2*p.most), summarizeBatch), 0
+		}
 		return false
 	}
 	if p.failures++; done.read > 0 {
@@ -125,6 +127,7 @@ func Summarize(ctx context.Context, db *database.DB) (more bool, err error) {
 // summarized is the result of a transaction of the summarizer.
 type summarized struct {
 	read       int            // reports, also if it failed with them
+	busy       bool           // another master has the cursor
 	more       bool           // further rows or stale summaries wait
 	incomplete map[int]string // the trials whose summaries became incomplete, with the reason
 }
@@ -145,6 +148,7 @@ func next(ctx context.Context, db *database.DB, cursor string, timeout time.Dura
 		done = summarized{incomplete: map[int]string{}}
 		from, upTo, ok, err := takeCursor(ctx, tx, cursor)
 		if err != nil || !ok {
+			done.busy = err == nil
 			return err
 		}
 		list, more, err := nextRows(ctx, tx, rowLimits{max(1, most), summarizeStored, summarizeBytes}, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, upTo)

@@ -244,3 +244,10 @@ func (w *world) hooked(section string) int {
 	w.Exec(`UPDATE experiments SET config = config || jsonb_build_object('integrations', jsonb_build_object('webhooks', $2::text::jsonb)) WHERE id = $1`, id, section)
 	return id
 }
+
+// TestABusyCursorIsNoSuccess: a transaction that was too large stays halved while another master has the cursor.
+func TestABusyCursorIsNoSuccess(t *testing.T) {
+	if at, later := metrics.Paced(0), metrics.Paced(20); later != at {
+		t.Errorf("%d reports are allowed after a failure, and %d after visits of a cursor that another master has", at, later)
+	}
+}

@@ -162,3 +162,20 @@ func TestConfigurationsDoNotFillAPage(t *testing.T) {
 		w.Exec(`UPDATE trials SET `+column+` = '{}' WHERE id = $1`, trial)
 	}
 }
+
+// TestSearchesSortBeginningsOfTexts: whole texts of hundreds of kilobytes would take seconds to sort.
+func TestSearchesSortBeginningsOfTexts(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.Experiment(rowtest.LossSearcher), w.Experiment(rowtest.LossSearcher)
+	for _, by := range []string{"name", "description"} {
+		w.Exec(`UPDATE experiments SET name = repeat('a', 300) || (10 - id), description = name, labels = ARRAY[repeat('b', 300) || (10 - id)]`)
+		sorts, err := find.Experiments.ParseSort(by + "=asc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := experiments.Search(t.Context(), w.DB, auth.Everywhere(), query.Search{Sort: sorts}, 0, 10)
+		if err != nil || len(list) != 2 || list[0].ID != first || list[1].ID != second { // equal so far, and whole texts would be the other way
+			t.Errorf("by %s: %d experiments, the first is %d, %v", by, len(list), list[0].ID, err)
+		}
+	}
+}

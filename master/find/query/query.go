@@ -362,11 +362,14 @@ func (b *Builder) sortBy(c find.Column) (string, error) {
 		return b.summarized(c).uses("number"), nil
 	}
 	if c.Name == "tags" {
-		return "e.labels", nil
+		return database.SortText("array_to_string(e.labels, ',')"), nil
 	}
 	f, ok := b.of.Fields[c.Name]
 	if !ok {
 		return "", fault.New(fault.Invalid, "%s cannot be sorted by %s", b.of.Noun, c.Name)
+	}
+	if longTexts[c.Name] {
+		f = database.SortText(f)
 	}
 	return f, nil
 }
