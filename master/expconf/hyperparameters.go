@@ -233,6 +233,9 @@ func (p Hyperparameter) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// maxPath limits the name of a hyperparameter with those of its groups: an index has it.
+const maxPath = 1000
+
 func (h Hyperparameters) check(k *checker, at string, grid bool) {
 	for _, name := range h.Names() {
 		here := document.Join(at, name)
@@ -240,6 +243,10 @@ func (h Hyperparameters) check(k *checker, at string, grid bool) {
 			k.fail(at, "a hyperparameter has an empty name", "")
 		}
 		k.text(here, name, 256)
+		if len(here) > maxPath {
+			k.fail(here, fmt.Sprintf("the name with its groups has more than %d bytes", maxPath), "use shorter names, or fewer groups")
+			continue
+		}
 		if p := h[name]; p.Type == Group {
 			p.Members.check(k, here, grid)
 		} else {
