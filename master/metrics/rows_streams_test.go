@@ -3,11 +3,8 @@ package metrics_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -61,11 +58,14 @@ func TestNamesOfWideReports(t *testing.T) {
 	insert(trial, report.Training, 0, 40, fmt.Sprintf(`(SELECT jsonb_object_agg('a metric ' || s || ' of a layer ' || n, n) FROM generate_series(1, %d) n)`, report.MaxNames))
 	insert(other, "avg", 1, 1, `'{"late": 1}'`)
 	var names []string
-	memory, temp := w.costs(func(db *database.DB) error {
+	memory, temp := w.Costs(func(db *database.DB) error {
 		if got := allocates(func() { names = list(db) }); got > 16<<20 {
 			t.Errorf("the master allocates %.1f MB", float64(got)/(1<<20))
 		}
 		return nil
+	}, func(db *database.DB) error {
+		_, _, err := runs.Search(t.Context(), db, auth.Everywhere(), query.Search{IDs: []int{0}}, 0, 10)
+		return err
 	})
 	t.Logf("%.1f MB of memory, %.1f MB of temporary files", float64(memory)/(1<<20), float64(temp)/(1<<20))
 	if memory > maxMemory || temp > maxTemp {
@@ -105,54 +105,4 @@ func TestSummariesOfLargeReports(t *testing.T) {
 	if sums, err := metrics.Summaries(t.Context(), w.DB, []int{trial}); err != nil || sums[trial].Metrics["avg_metrics"]["x"].Count != 4 {
 		t.Errorf("%+v, %v", sums[trial], err)
 	}
-}
-
-// costs runs a query on a connection of its own, and returns by how much the memory of its backend grew at most, and how many
-// bytes of temporary files it wrote.
-func (w *world) costs(search func(db *database.DB) error) (memory, temp int) {
-	w.T.Helper()
-	db := w.Open(1)
-	defer db.Close()
-	ask := func(sql string) int {
-		n, err := database.Scalar[int](w.T.Context(), db, sql)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		return n
-	}
-	written := func() int {
-		if _, err := db.Exec(w.T.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
-			w.T.Fatal(err)
-		}
-		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
-	}
-	if _, _, err := runs.Search(w.T.Context(), db, auth.Everywhere(), query.Search{IDs: []int{0}}, 0, 10); err != nil {
-		w.T.Fatal(err)
-	}
-	pid := ask(`SELECT pg_backend_pid()`)
-	wrote, had := written(), w.highest(pid)
-	if err := search(db); err != nil {
-		w.T.Error(err)
-	}
-	return w.highest(pid) - had, written() - wrote
-}
-
-// highest is the most memory that a process has had at once, in bytes.
-func (w *world) highest(pid int) int {
-	w.T.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			return kb << 10
-		}
-	}
-	w.T.Fatalf("process %d has no VmHWM", pid)
-	return 0
 }

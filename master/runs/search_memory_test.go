@@ -3,8 +3,6 @@ package runs
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,54 +22,13 @@ const (
 	maxSearchTemp   = 4 << 20  // bytes of temporary files
 )
 
-// costs runs a search on a connection of its own, and returns by how much the memory of its backend grew at most, and how many
-// bytes of temporary files it wrote.
+// costs is Costs beside a search that finds nothing.
 func (w *world) costs(search func(db *database.DB) error) (memory, temp int) {
 	w.T.Helper()
-	db := w.Open(1)
-	defer db.Close()
-	ask := func(sql string) int {
-		n, err := database.Scalar[int](w.T.Context(), db, sql)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		return n
-	}
-	written := func() int {
-		if _, err := db.Exec(w.T.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
-			w.T.Fatal(err)
-		}
-		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
-	}
-	if _, _, err := Search(w.T.Context(), db, auth.Everywhere(), query.Search{IDs: []int{0}}, 0, 10); err != nil {
-		w.T.Fatal(err)
-	}
-	pid := ask(`SELECT pg_backend_pid()`)
-	wrote, had := written(), w.highest(pid)
-	if err := search(db); err != nil {
-		w.T.Error(err)
-	}
-	return w.highest(pid) - had, written() - wrote
-}
-
-// highest is the most memory that a process has had at once, in bytes.
-func (w *world) highest(pid int) int {
-	w.T.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			return kb << 10
-		}
-	}
-	w.T.Fatalf("process %d has no VmHWM", pid)
-	return 0
+	return w.Costs(search, func(db *database.DB) error {
+		_, _, err := Search(w.T.Context(), db, auth.Everywhere(), query.Search{IDs: []int{0}}, 0, 10)
+		return err
+	})
 }
 
 // someOf joins a number of conditions by "or".

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,4 +191,54 @@ func (w *World) Summarize() {
 		_ = sleep.For(context.Background(), 2*time.Millisecond)
 	}
 	w.T.Fatal("the summaries do not catch up")
+}
+
+// Costs runs a query on a connection of its own, after a cheap one of its kind, and returns by how much the memory of its backend grew at
+// most, and how many bytes of temporary files it wrote.
+func (w *World) Costs(search, cheap func(db *database.DB) error) (memory, temp int) {
+	w.T.Helper()
+	db := w.Open(1)
+	defer db.Close()
+	ask := func(sql string) int {
+		n, err := database.Scalar[int](w.T.Context(), db, sql)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		return n
+	}
+	written := func() int {
+		if _, err := db.Exec(w.T.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
+			w.T.Fatal(err)
+		}
+		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
+	}
+	if err := cheap(db); err != nil {
+		w.T.Fatal(err)
+	}
+	pid := ask(`SELECT pg_backend_pid()`)
+	wrote, had := written(), w.highest(pid)
+	if err := search(db); err != nil {
+		w.T.Error(err)
+	}
+	return w.highest(pid) - had, written() - wrote
+}
+
+// highest is the most memory that a process has had at once, in bytes.
+func (w *World) highest(pid int) int {
+	w.T.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				w.T.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	w.T.Fatalf("process %d has no VmHWM", pid)
+	return 0
 }
