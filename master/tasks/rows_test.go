@@ -94,19 +94,6 @@ func TestTasksKeepToTheirScope(t *testing.T) {
 			return len(list), err
 		},
 	} {
-		count := func(in auth.Scope) int {
-			n, err := list(in)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			return n
-		}
-		all, their, our := count(auth.Everywhere()), count(auth.Scope{Workspaces: []int{theirs}}), count(auth.Scope{Workspaces: []int{1}})
-		if their == 0 || our == 0 || their+our != all {
-			t.Errorf("%s: %d of ours, %d of theirs, %d in all", name, our, their, all)
-		}
-		if n := count(auth.Scope{}); n != 0 {
-			t.Errorf("%s: %d without a scope", name, n)
-		}
+		rowtest.KeepsToScope(t, name, theirs, list)
 	}
 }

@@ -242,3 +242,23 @@ func (w *World) highest(pid int) int {
 	w.T.Fatalf("process %d has no VmHWM", pid)
 	return 0
 }
+
+// KeepsToScope fails the test unless a list has rows of workspace 1 and of theirs, in the scope of each of them only its own, and none in
+// the zero scope.
+func KeepsToScope(t *testing.T, name string, theirs int, list func(in auth.Scope) (int, error)) {
+	t.Helper()
+	count := func(in auth.Scope) int {
+		n, err := list(in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return n
+	}
+	all, their, our := count(auth.Everywhere()), count(auth.Scope{Workspaces: []int{theirs}}), count(auth.Scope{Workspaces: []int{1}})
+	if their == 0 || our == 0 || their+our != all {
+		t.Errorf("%s: %d of ours, %d of theirs, %d in all", name, our, their, all)
+	}
+	if n := count(auth.Scope{}); n != 0 {
+		t.Errorf("%s: %d without a scope", name, n)
+	}
+}
