@@ -118,9 +118,9 @@ ci:
     export KERAS_VERSIONS=$((16#${commit:1:1} % 2 + 2))
     exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#${commit:0:1} % 4))" {{ just_executable() }}
 
-# what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, and the fuzzer with 100 tries for each operation
+# what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl" -lane "~race,sim,release-test" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]

@@ -119,7 +119,7 @@ func (r *rig) bareSchema(b *testing.B, i int) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(r.root, "master", "store", "migrations", "*.sql"))
+	files, err := filepath.Glob(filepath.Join(r.root, "master", "schema", "migrations", "*.sql"))
 	if err != nil || len(files) == 0 {
 		b.Fatalf("the migrations: %d files, %v", len(files), err)
 	}

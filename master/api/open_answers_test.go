@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // stays opens a stream that does not end by itself, and returns its content when the master has
@@ -93,6 +96,48 @@ func TestWhoMayNotIsShownNoMore(t *testing.T) {
 		}
 		r.opens(1)
 	}
+	select {
+	case said := <-kept:
+		t.Errorf("an admin's stream ended: %s", said)
+	default:
+	}
+}
+
+// TestWhatMovesAwayIsShownNoMore: streams of a trial end when it comes to a workspace that their reader does not see.
+func TestWhatMovesAwayIsShownNoMore(t *testing.T) {
+	r := newRoleRig(t)
+	admin, viewer := r.user("admin"), r.newUser("viewer")
+	r.give(auth.WorkspaceAdmin, "determined", 1)
+	r.give(auth.Viewer, "viewer", 1)
+	number := func(a answer, path string) int { return int(at(t, a.ok().tree(), path).(float64)) }
+	a := r.running(yaml(), 1)
+	exp, err := database.Scalar[int](t.Context(), r.db, `SELECT experiment_id FROM trials WHERE id = $1`, a.trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := admin.stays(a.trialPath("/logs?follow=true"))
+	r.opens(1)
+	ended := map[string]<-chan string{}
+	for _, path := range []string{a.trialPath("/logs?follow=true"), "/api/v1/tasks/" + a.task + "/logs?follow=true", fmt.Sprintf("/api/v1/detent/live?trials=%d", a.trial),
+		fmt.Sprintf("/api/v1/experiments/metrics-stream/metric-names?ids=%d&periodSeconds=1", exp),
+		fmt.Sprintf("/api/v1/experiments/%d/metrics-stream/batches?metricName=loss&metricType=METRIC_TYPE_VALIDATION&periodSeconds=1", exp)} {
+		ended[path] = viewer.stays(path)
+	}
+	r.opens(1 + len(ended))
+	beside := number(admin.post("/api/v1/workspaces", `{"name":"beside"}`), "workspace.id")
+	to := number(admin.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", beside), `{"name":"there"}`), "project.id")
+	admin.post(fmt.Sprintf("/api/v1/experiments/%d/move", exp), fmt.Sprintf(`{"destinationProjectId":%d}`, to)).ok()
+	for path, ch := range ended {
+		select {
+		case said := <-ch:
+			if !strings.HasPrefix(said, "200") || strings.Contains(path, "logs") && !strings.Contains(said, "not found") {
+				t.Errorf("%s ends with %s", path, said)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("%s is still open", path)
+		}
+	}
+	r.opens(1)
 	select {
 	case said := <-kept:
 		t.Errorf("an admin's stream ended: %s", said)

@@ -25,7 +25,7 @@ type taskIO struct {
 
 func newTaskIO(ctx context.Context, db *database.DB, bus *database.Bus, cfg *Config, log *slog.Logger) *taskIO {
 	lines := logs.NewStore(db, bus, cfg.Logs)
-	return &taskIO{metrics: newMetricWriter(db, bus, cfg.Stored.Metrics), feed: metrics.NewFeed(ctx, db, bus), states: live.NewStateFeed(ctx, db, bus), logs: lines,
+	return &taskIO{metrics: newMetricWriter(db, bus, cfg.Stored.Metrics), feed: metrics.NewFeed(ctx, db, bus), states: live.NewStateFeed(ctx, db, bus, log), logs: lines,
 		policies: logs.NewPolicies(lines, log, func() { bus.Publish(lifecycle.TopicEvents, lifecycle.TopicState) }), streams: logs.NewLimits()}
 }
 

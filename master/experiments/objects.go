@@ -62,6 +62,26 @@ func VisibleTrial(ctx context.Context, db *database.DB, c *rest.Call, id int) (T
 	return t, err
 }
 
+// StillVisible fails if one of the trials was moved to where the caller may not look at it. Deleted ones do not count.
+func StillVisible(ctx context.Context, db *database.DB, who auth.Who, trials []int) error {
+	type at struct {
+		ID        int `db:"id"`
+		Workspace int `db:"workspace_id"`
+	}
+	list, err := database.Rows[at](ctx, db, `SELECT t.id, p.workspace_id FROM trials t JOIN experiments e ON e.id = t.experiment_id
+		JOIN projects p ON p.id = e.project_id WHERE t.id = ANY($1) ORDER BY t.id`, trials)
+	if err != nil {
+		return nil //nolint:nilerr // while the database does not answer, no stream ends
+	}
+	scope := auth.ScopeOf(who, auth.View, v1.KindTrial)
+	for _, t := range list {
+		if !scope.Has(auth.Object{Kind: v1.KindTrial, WorkspaceID: t.Workspace}) {
+			return fault.New(fault.NotFound, "trial %d not found", t.ID)
+		}
+	}
+	return nil
+}
+
 // OnReportingTrial loads the trial of a path for reports.
 func OnReportingTrial(db *database.DB) rest.Object[metrics.Trial] {
 	return reporters(db, "id", Trial.Object)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"math"
 	"slices"
@@ -19,7 +20,10 @@ const (
 	stateMinPause   = 250 * time.Millisecond // minimum time between two reads
 	stateMaxPause   = 2 * time.Second        // time between two reads without a wake-up
 	stateHistory    = 256                    // changes that are kept for readers that reconnect
+	historyBytes    = 8 << 20                // and bytes of these changes
 	stateBuffer     = 64                     // changes that may wait for a slow reader
+	changeBytes     = 512 << 10              // of a larger change readers are told only that experiments changed
+	listedBytes     = 250                    // of an experiment in a change, without its texts
 	stateRestFactor = 8                      // the pause after a read is at least this many times as long as the read
 )
 
@@ -31,12 +35,14 @@ type StateFeed struct {
 	db  *database.DB
 	bus *database.Bus
 	ctx context.Context // ends with the master
+	log *slog.Logger
 
 	mu      sync.Mutex
 	readers map[*stateReader]struct{}
 	epoch   string // identifies this run of the feed; positions of another run are not valid
 	seq     int64
 	history []StateChange
+	kept    int        // bytes of history
 	seen    *stateView // result of the last read; nil before the first
 	maxID   int        // the highest id of an experiment so far
 	busy    bool
@@ -71,9 +77,12 @@ type StateChange struct {
 	Seq         int64
 	Experiments []ListedExperiment
 	Gone        []ListedExperiment // deleted experiments, and the old state of those that moved to another workspace
+	Many        bool               // so many experiments changed that Experiments and Gone are empty
 	Tasks       bool               // a task that is not a trial was created, changed or ended
 	Queue       bool               // attempts, their order, or why they wait, changed
 	Nodes       bool
+
+	size int // estimated bytes
 }
 
 // StatePosition is a position in the changes of one run of a feed.
@@ -90,8 +99,8 @@ type stateView struct {
 }
 
 // NewStateFeed returns a feed that runs until ctx ends.
-func NewStateFeed(ctx context.Context, db *database.DB, bus *database.Bus) *StateFeed {
-	return &StateFeed{db: db, bus: bus, ctx: ctx, readers: map[*stateReader]struct{}{}}
+func NewStateFeed(ctx context.Context, db *database.DB, bus *database.Bus, log *slog.Logger) *StateFeed {
+	return &StateFeed{db: db, bus: bus, ctx: ctx, log: log, readers: map[*stateReader]struct{}{}}
 }
 
 // Watch returns a channel with the changes from now on. A reader that reconnects passes its
@@ -102,7 +111,7 @@ func (f *StateFeed) Watch(after *StatePosition) (ch <-chan StateChange, now Stat
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.busy {
-		f.busy, f.seen, f.history, f.seq, f.maxID = true, nil, nil, 0, 0
+		f.busy, f.seen, f.history, f.kept, f.seq, f.maxID = true, nil, nil, 0, 0, 0
 		f.epoch = strconv.FormatInt(time.Now().UnixNano(), 36)
 		f.wg.Go(f.run)
 	}
@@ -149,11 +158,16 @@ func (f *StateFeed) run() {
 	}
 	defer waiting.Wait()
 	defer close(done)
+	failing := false
 	for f.watched() {
 		begin := time.Now()
-		if s, err := f.read(); err == nil {
+		s, err := f.read()
+		if err == nil {
 			f.compare(s)
+		} else if !failing && f.ctx.Err() == nil {
+			f.log.Error("pages are not told of changes, because they could not be read; the master tries again", "error", err)
 		}
+		failing = err != nil
 		if f.ctx.Err() != nil {
 			f.dropAll()
 			continue
@@ -245,16 +259,39 @@ func (f *StateFeed) compare(s *stateView) {
 	if len(c.Experiments)+len(c.Gone) == 0 && !c.Tasks && !c.Queue && !c.Nodes {
 		return
 	}
+	c.limit()
 	f.seq = c.Seq
-	if f.history = append(f.history, c); len(f.history) > stateHistory {
-		f.history = slices.Clone(f.history[1:])
-	}
+	f.keep(c)
 	for r := range f.readers {
 		select {
 		case r.ch <- c:
 		default:
 			f.drop(r)
 		}
+	}
+}
+
+// limit drops the experiments of a change that has too many.
+func (c *StateChange) limit() {
+	for _, list := range [][]ListedExperiment{c.Experiments, c.Gone} {
+		for _, e := range list {
+			c.size += listedBytes + len(e.Name) + len(e.Error) + len(e.Inside)
+		}
+	}
+	if c.size > changeBytes {
+		c.Experiments, c.Gone, c.Many, c.size = nil, nil, true, 0
+	}
+}
+
+// keep adds a change to the history, and drops the oldest ones beyond its limits. The caller holds the lock.
+func (f *StateFeed) keep(c StateChange) {
+	f.history, f.kept = append(f.history, c), f.kept+c.size
+	drop := 0
+	for ; len(f.history)-drop > stateHistory || f.kept > historyBytes; drop++ {
+		f.kept -= f.history[drop].size
+	}
+	if drop > 0 {
+		f.history = slices.Clone(f.history[drop:])
 	}
 }
 
@@ -302,7 +339,7 @@ func readState(ctx context.Context, db *database.DB, known []int, above int) (*s
 	list, err := database.Rows[ListedExperiment](ctx, db, `
 		SELECT e.id, p.workspace_id, `+experiments.ShownState+` AS shown, left(e.name, 1000) AS name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 			`+experiments.TrialCount+` AS trials, c.checkpoints, e.best_trial_id, e.best_metric, e.ended_at,
-			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, e.error,
+			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, left(e.error, 1000) AS error,
 			coalesce((SELECT md5(string_agg(concat_ws(' ', t.id, t.state, t.restarts, t.kill_wanted, t.error, a.id, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY t.id))
 				FROM trials t LEFT JOIN allocations a ON a.task_id = t.task_id AND a.state <> 'TERMINATED' WHERE t.experiment_id = e.id), '') AS inside
 		FROM experiments e JOIN projects p ON p.id = e.project_id CROSS JOIN LATERAL (`+experiments.CheckpointSums+`) c

@@ -31,7 +31,7 @@ func described(c StateChange) string {
 }
 
 func TestStateFeedTellsDifferences(t *testing.T) {
-	f := NewStateFeed(context.Background(), nil, nil)
+	f := NewStateFeed(context.Background(), nil, nil, nil)
 	f.busy, f.epoch = true, "e" // the test calls compare in place of the feed
 	ch, now, _, missed, cancel := f.Watch(nil)
 	defer cancel()
@@ -78,7 +78,7 @@ func TestStateFeedTellsDifferences(t *testing.T) {
 }
 
 func TestStateFeedKnowsWhatAReaderMissed(t *testing.T) {
-	f := NewStateFeed(context.Background(), nil, nil)
+	f := NewStateFeed(context.Background(), nil, nil, nil)
 	f.busy, f.epoch = true, "e"
 	const changes = stateHistory + 10
 	for i := range changes {
@@ -110,7 +110,7 @@ func TestStateFeedKnowsWhatAReaderMissed(t *testing.T) {
 
 // TestStateFeedDropsSlowReaders tests that a reader that does not read does not delay others.
 func TestStateFeedDropsSlowReaders(t *testing.T) {
-	f := NewStateFeed(context.Background(), nil, nil)
+	f := NewStateFeed(context.Background(), nil, nil, nil)
 	f.busy, f.epoch = true, "e"
 	ch, _, _, _, cancel := f.Watch(nil)
 	for i := range stateBuffer + 1 {
@@ -125,6 +125,48 @@ func TestStateFeedDropsSlowReaders(t *testing.T) {
 		t.Error("the feed still has the slow reader")
 	}
 	cancel() // has no effect: the feed has dropped the reader
+}
+
+// What the feed keeps is limited in bytes, also when very many experiments change.
+func TestStateFeedIsBounded(t *testing.T) {
+	f := NewStateFeed(context.Background(), nil, nil, nil)
+	f.busy, f.epoch = true, "e"
+	many := func(n int, name string) *stateView {
+		s := seen("", nil)
+		for id := range n {
+			s.experiments[id] = ListedExperiment{ID: id, Shown: "RUNNING", Name: name}
+		}
+		return s
+	}
+	long := strings.Repeat("x", 4000)
+	f.compare(many(1000, long))
+	if c := f.history[0]; !c.Many || c.Experiments != nil || c.Seq != 1 {
+		t.Errorf("the change has %d experiments, many %t", len(c.Experiments), c.Many)
+	}
+	f.compare(many(0, ""))
+	if c := f.history[1]; !c.Many || c.Gone != nil {
+		t.Errorf("the change has %d deleted experiments, many %t", len(c.Gone), c.Many)
+	}
+	for i := range 2 * stateHistory {
+		f.compare(many(100, long+fmt.Sprint(i)))
+	}
+	kept := 0
+	for _, c := range f.history {
+		if len(c.Experiments) != 100 {
+			t.Fatalf("a change has %d experiments", len(c.Experiments))
+		}
+		for _, e := range c.Experiments {
+			kept += len(e.Name)
+		}
+	}
+	if kept > historyBytes || f.kept > historyBytes || len(f.history) < 10 {
+		t.Errorf("%d changes of %d bytes, counted %d", len(f.history), kept, f.kept)
+	}
+	if _, _, since, missed, cancel := f.Watch(&StatePosition{"e", f.seq - 10}); missed || len(since) != 10 {
+		t.Errorf("%d changes, missed %t", len(since), missed)
+	} else {
+		cancel()
+	}
 }
 
 // TestLongNamesOfExperiments: the feed of states does not keep long names of experiments.

@@ -139,6 +139,9 @@ func (d Deps) watched(ctx context.Context, c *rest.Call, ids []int) ([]int, erro
 			return nil, err
 		}
 	}
+	if len(ids) > 0 {
+		c.Recheck(func(ctx context.Context, who auth.Who) error { return experiments.StillVisible(ctx, d.DB, who, ids) })
+	}
 	return ids, nil
 }
 
@@ -235,7 +238,7 @@ func (s *liveStream) sendStates(c StateChange) error {
 			look.Gone = append(look.Gone, e.ID)
 		}
 	}
-	if len(list) > maxMoved || len(look.Gone) > 0 {
+	if c.Many || len(list) > maxMoved || len(look.Gone) > 0 {
 		look.What = append(look.What, "experiments")
 	}
 	if len(list) <= maxMoved {

@@ -55,7 +55,7 @@ func (s *searcher) Refill(now time.Time)         { s.refill(now) }
 
 // SearcherOf returns the owner of a task.
 func (s *Store) SearcherOf(ctx context.Context, task string) (*Searcher, error) {
-	k, err := s.watch.task(ctx, task)
+	k, err := s.watch.task(ctx, task, s.watch.version)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package logs
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -91,7 +92,11 @@ func Routes(r *rest.Router, d Deps) {
 	d.Limits = cmp.Or(d.Limits, NewLimits())
 	d.origins = cache.New[Writer, Origin](0, knownWriters)
 	trial := rest.On("id", d.Trial, objectOf)
-	task := rest.Object[Log]{Of: objectOf, Large: true, Load: func(ctx context.Context, c *rest.Call) (Log, error) { return d.Task(ctx, c.Param("id")) }}
+	task := rest.Object[Log]{Of: objectOf, Large: true, Load: func(ctx context.Context, c *rest.Call) (Log, error) { return d.Task(ctx, c.Param("id")) },
+		Again: func(c *rest.Call) func(context.Context) (Log, error) {
+			id := strings.Clone(c.Param("id"))
+			return func(ctx context.Context) (Log, error) { return d.Task(ctx, id) }
+		}}
 	experiment := rest.On("id", d.Experiment, objectOfGroup)
 	project := rest.OrAll(rest.On("id", d.Project, objectOfGroup), func(p Group) int { return p.ID })
 	rest.Raw(r, v1.ShipLogs, d.ship)

@@ -3,7 +3,6 @@ package logs
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -47,7 +46,6 @@ type trigger struct {
 	ID          int    `db:"id"`
 	WebhookID   int    `db:"webhook_id"`
 	WorkspaceID *int   `db:"workspace_id"`
-	Name        string `db:"name"`
 	Specific    bool   `db:"specific"`
 	Regex       string `db:"regex"`
 
@@ -58,20 +56,16 @@ type trigger struct {
 type watchedTask struct {
 	workspace int
 	owner     *searcher
-	hooks     namedHooks
+	excludes  bool  // the configuration of its experiment wants no webhooks
+	names     bool  // it names webhooks
+	named     []int // those that existed when the triggers had the version read, with mode SPECIFIC
+	read      int
 
 	mu       sync.Mutex
-	version  int
+	version  int        // of triggers
 	triggers []*trigger // for this task, without those that have fired
 	fired    map[int]bool
 	told     bool // the task's log says that not all lines are searched
-}
-
-// namedHooks is what the configuration of an experiment says about webhooks.
-type namedHooks struct {
-	Exclude bool     `json:"exclude"`
-	IDs     []int    `json:"webhook_id"`
-	Names   []string `json:"webhook_name"`
 }
 
 func newWatch(db *database.DB) *watch {
@@ -88,7 +82,7 @@ func (w *watch) hits(ctx context.Context, b *Batch) (found []hit, tell bool, err
 	if err != nil || len(list) == 0 {
 		return nil, false, err
 	}
-	task, err := w.task(ctx, b.TaskID)
+	task, err := w.task(ctx, b.TaskID, version)
 	if err != nil || task == nil {
 		return nil, false, err
 	}
@@ -113,7 +107,7 @@ func (w *watch) current(ctx context.Context) ([]*trigger, int, error) {
 		return w.list, w.version, nil
 	}
 	found, err := database.Rows[trigger](ctx, w.db, `
-		SELECT t.id, t.webhook_id, w.workspace_id, w.name, w.mode = 'SPECIFIC' AS specific, t.condition->>'regex' AS regex
+		SELECT t.id, t.webhook_id, w.workspace_id, w.mode = 'SPECIFIC' AS specific, t.condition->>'regex' AS regex
 		FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type = 'TASK_LOG' ORDER BY t.id`)
 	if err != nil {
 		return nil, 0, err
@@ -142,29 +136,27 @@ func (w *watch) current(ctx context.Context) ([]*trigger, int, error) {
 	return w.list, w.version, nil
 }
 
-// task returns what is known of a task; nil if there is no such task.
-func (w *watch) task(ctx context.Context, id string) (*watchedTask, error) {
+// task returns what is known of a task, for triggers of a version; nil if there is no such task.
+func (w *watch) task(ctx context.Context, id string, version int) (*watchedTask, error) {
 	now := time.Now()
 	old, fresh, ok := w.tasks.Get(id, now)
-	if ok && fresh {
+	if ok && fresh && (!old.names || old.read == version) {
 		return old, nil
 	}
 	type found struct {
-		WorkspaceID int             `db:"workspace_id"`
-		OwnerID     int             `db:"owner_id"`
-		Hooks       json.RawMessage `db:"hooks"`
+		WorkspaceID int   `db:"workspace_id"`
+		OwnerID     int   `db:"owner_id"`
+		Excludes    bool  `db:"excludes"`
+		Named       []int `db:"named"`
 	}
-	list, err := database.Rows[found](ctx, w.db, `SELECT coalesce(k.workspace_id, k.deleted_workspace_id) AS workspace_id, k.owner_id, `+webhook.HooksOf+` AS hooks
+	list, err := database.Rows[found](ctx, w.db, `SELECT coalesce(k.workspace_id, k.deleted_workspace_id) AS workspace_id, k.owner_id,
+		coalesce(e.hooks_excluded, false) AS excludes, `+webhook.ListedBy+` AS named
 		FROM tasks k LEFT JOIN experiments e ON e.id = k.experiment_id WHERE k.id = $1`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	t := &watchedTask{workspace: list[0].WorkspaceID, owner: w.searcher(list[0].OwnerID, now), fired: map[int]bool{}}
-	if raw := list[0].Hooks; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &t.hooks); err != nil {
-			return nil, err
-		}
-	}
+	one := list[0]
+	t := &watchedTask{workspace: one.WorkspaceID, owner: w.searcher(one.OwnerID, now), excludes: one.Excludes, names: one.Named != nil, named: one.Named, read: version, fired: map[int]bool{}}
 	if ok { // its workspace may have changed
 		old.mu.Lock()
 		t.fired, t.told = old.fired, old.told
@@ -176,10 +168,10 @@ func (w *watch) task(ctx context.Context, id string) (*watchedTask, error) {
 
 // wants reports whether a trigger is for the task.
 func (t *watchedTask) wants(g *trigger) bool {
-	if t.hooks.Exclude || t.fired[g.ID] || g.WorkspaceID != nil && *g.WorkspaceID != t.workspace {
+	if t.excludes || t.fired[g.ID] || g.WorkspaceID != nil && *g.WorkspaceID != t.workspace {
 		return false
 	}
-	return !g.Specific || slices.Contains(t.hooks.IDs, g.WebhookID) || slices.Contains(t.hooks.Names, g.Name)
+	return !g.Specific || slices.Contains(t.named, g.WebhookID)
 }
 
 // wanted returns the triggers that are for the task and have not fired.

@@ -47,6 +47,18 @@ func (d Deps) NewNames(ctx context.Context, experiments []int, seen map[v1.Metri
 	return d.newNames(ctx, experiments, seen)
 }
 
+// Fold adds the next rows to the summaries, or leaves them to the rebuild loop.
+func Fold(ctx context.Context, db *database.DB) (more bool, err error) {
+	done, err := summarize(ctx, db, summarizeBatch)
+	return done.more, err
+}
+
+// RebuildWithin sets how long PostgreSQL may read the rows of a step of a rebuild, and returns what it was.
+func RebuildWithin(timeout string) (before string) {
+	before, rebuildStatement = rebuildStatement, timeout
+	return before
+}
+
 // RebuildDue does a step of the rebuild of each stale summary whose turn has come.
 func RebuildDue(ctx context.Context, db *database.DB) (more bool, err error) {
 	done, err := rebuildStale(false)(ctx, db, 0)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -14,9 +15,16 @@ import (
 // The summarizer folds the rows of one transaction into the summaries of their trials. A trial whose rows or summary
 // are too large, or cannot be stored, gets an incomplete summary, and the other trials get theirs. Rows of stale summaries
 // only count towards their size: who rebuilds a summary reads its rows up to the cursor.
+//
+// To fold one row costs as much as the whole summary, which is read and written. So that small reports of large summaries do not
+// keep the summaries of others waiting, the summaries of a transaction have a limit in bytes, which its rows share. A summary that is larger
+// than what its rows allow becomes stale, from the cursor on: the rebuild loop adds its rows, and only the rows since then.
 
-// summariesAtOnce is the estimated number of bytes of the summaries that are in memory together; one has at most summary.MaxBytes.
-const summariesAtOnce = 4 << 20
+const (
+	summariesAtOnce = 4 << 20  // the estimated number of bytes of the summaries that are in memory together; one has at most summary.MaxBytes
+	summariesFolded = 16 << 20 // estimated bytes of summaries in one transaction, which its rows share equally
+	foldedPerByte   = 16       // and for each byte of a row as many of its summary
+)
 
 const unreadable = "the trial has reports that cannot be read: its summary does not have them"
 
@@ -29,15 +37,27 @@ func foldRows(ctx context.Context, db *database.DB, list []pendingRow, done *sum
 	for _, r := range list {
 		byTrial[r.TrialID] = append(byTrial[r.TrialID], r)
 	}
-	sizes, err := lockSummaries(ctx, db, reportedBy(list))
+	summaries, err := lockSummaries(ctx, db, reportedBy(list))
 	if err != nil {
 		return err
 	}
-	for len(sizes) > 0 {
+	var later staleRows
+	summaries = slices.DeleteFunc(summaries, func(s summarySize) bool {
+		rows := byTrial[s.TrialID]
+		if s.Stale || s.Size > allowedFor(rows, len(list)) {
+			later.add(s.TrialID, rows)
+			return true
+		}
+		return false
+	})
+	if err := later.save(ctx, db); err != nil {
+		return err
+	}
+	for len(summaries) > 0 {
 		var ids []int
-		for size := 0; len(sizes) > 0 && (size == 0 || size+sizes[0].Size <= summariesAtOnce); sizes = sizes[1:] {
-			size += sizes[0].Size
-			ids = append(ids, sizes[0].TrialID)
+		for size := 0; len(summaries) > 0 && (size == 0 || size+summaries[0].Size <= summariesAtOnce); summaries = summaries[1:] {
+			size += summaries[0].Size
+			ids = append(ids, summaries[0].TrialID)
 		}
 		sums, err := readSummaries(ctx, db, ids)
 		if err != nil {
@@ -51,6 +71,45 @@ func foldRows(ctx context.Context, db *database.DB, list []pendingRow, done *sum
 		}
 	}
 	return nil
+}
+
+// allowedFor is the size up to which a summary is folded with its rows, of the rows of a transaction.
+func allowedFor(rows []pendingRow, all int) int {
+	size := len(rows) * (summariesFolded / all)
+	for _, r := range rows {
+		size += foldedPerByte * len(r.Metrics)
+	}
+	return size
+}
+
+// staleRows are the trials whose summaries get their rows from the rebuild loop.
+type staleRows struct {
+	trials []int
+	added  []int  // bytes of their rows
+	merged []bool // a summary has an older version of one of the rows
+}
+
+func (s *staleRows) add(trial int, rows []pendingRow) {
+	size, merged := 0, false
+	for _, r := range rows {
+		size += r.Size
+		merged = merged || r.Merged
+	}
+	s.trials, s.added, s.merged = append(s.trials, trial), append(s.added, size), append(s.merged, merged)
+}
+
+// save marks the summaries as stale, those that are not yet from the cursor on, which the transaction moves later.
+func (s *staleRows) save(ctx context.Context, db *database.DB) error {
+	if len(s.trials) == 0 {
+		return nil
+	}
+	_, err := db.Exec(ctx, `
+		UPDATE trial_summaries s SET stale = true, bytes = s.bytes + n.added, version = s.version + CASE WHEN n.merged OR NOT s.stale THEN 1 ELSE 0 END,
+			rebuilt_xid = CASE WHEN n.merged THEN NULL WHEN s.stale THEN s.rebuilt_xid ELSE c.xid END,
+			rebuilt_id = CASE WHEN n.merged THEN NULL WHEN s.stale THEN s.rebuilt_id ELSE c.id END
+		FROM unnest($1::int[], $2::bigint[], $3::boolean[]) n (trial_id, added, merged), metrics_cursor c
+		WHERE s.trial_id = n.trial_id`, s.trials, s.added, s.merged)
+	return err
 }
 
 // summaryRow is a stored summary with the fields that fold needs.
@@ -122,8 +181,9 @@ const searcherColumns = `coalesce(e.metric, '') AS metric, e.smaller_is_better A
 
 // A summarySize estimates the size of a summary. The texts of most summaries are ten times as long as what PostgreSQL stores.
 type summarySize struct {
-	TrialID int `db:"trial_id"`
-	Size    int `db:"size"`
+	TrialID int  `db:"trial_id"`
+	Size    int  `db:"size"`
+	Stale   bool `db:"stale"`
 }
 
 // lockSummaries locks the summaries of trials, and inserts missing ones. The result omits
@@ -136,7 +196,7 @@ func lockSummaries(ctx context.Context, db *database.DB, trials []int) ([]summar
 		return nil, err
 	}
 	return database.Rows[summarySize](ctx, db, `
-		SELECT trial_id, CASE WHEN pg_column_size(summary) > 2000 THEN 20 ELSE 1 END * pg_column_size(summary) AS size
+		SELECT trial_id, CASE WHEN pg_column_size(summary) > 2000 THEN 20 ELSE 1 END * pg_column_size(summary) AS size, stale
 		FROM trial_summaries WHERE trial_id = ANY($1) ORDER BY trial_id FOR UPDATE`, trials)
 }
 

@@ -12,24 +12,37 @@ import (
 
 // A stale summary is rebuilt from the rows of its trial in steps. PostgreSQL sorts all these rows for each step, which takes seconds if there
 // are a million, so a step reads them without a lock, and stores its result in a second, short transaction if the summary has not changed
-// meanwhile. Stale summaries take turns. The first step of a rebuild is followed by a pause that grows with its time: a program whose
-// reports make the same summary stale again and again, so that its rebuild always begins anew, leaves most of the time to others.
+// meanwhile. Owners take turns, and the summaries of an owner do. The first step of a rebuild is followed by a pause that grows with its time:
+// a program whose reports make the same summary stale again and again, so that its rebuild always begins anew, leaves most of the time to others.
 const (
-	maxRebuilds     = 50              // summaries of which one pass does a step
-	rebuildTime     = 3 * time.Second // after which one pass begins no further step
-	rebuildBytes    = 4 << 20         // bytes of the rows of one step
-	rebuildRows     = 25_000          // and their number
-	maxRebuildPause = 1 * time.Minute // after a first step, and after a step that failed
+	maxRebuilds      = 50               // summaries of which one pass does a step
+	rebuildTime      = 1 * time.Second  // after which one pass begins no further step
+	rebuildBytes     = 4 << 20          // bytes of the rows of one step
+	rebuildRows      = 25_000           // and their number
+	maxRebuildPause  = 1 * time.Minute  // after a first step, and after a step that failed
+	lateRebuildPause = 15 * time.Minute // after a step whose rows PostgreSQL could not read in time
 )
+
+// rebuildStatement is the longest time in which PostgreSQL reads the rows of a step.
+var rebuildStatement = "10s"
+
+const lateRebuild = "the trial has so many reports that its summary could not be rebuilt from them in time; it is as it was before, and the next attempt follows in a quarter of an hour"
+
+// dueRebuilds are the stale summaries whose turn has come, or all: of each owner one, then the second of each, and so on.
+const dueRebuilds = `
+	SELECT trial_id FROM (
+		SELECT s.trial_id, s.rebuild_at, row_number() OVER (PARTITION BY e.owner_id ORDER BY s.rebuild_at NULLS FIRST, s.trial_id) AS turn
+		FROM trial_summaries s JOIN trials t ON t.id = s.trial_id JOIN experiments e ON e.id = t.experiment_id
+		WHERE s.stale AND ($2 OR coalesce(s.rebuild_at <= now(), true))) due
+	ORDER BY turn, rebuild_at NULLS FIRST, trial_id LIMIT $1`
 
 // rebuildStale does a step of the rebuild of each stale summary: of those whose turn has come, or of all.
 func rebuildStale(all bool) func(context.Context, *database.DB, int) (summarized, error) {
 	return func(ctx context.Context, db *database.DB, _ int) (summarized, error) {
 		ctx, cancel := context.WithTimeout(ctx, summarizeTimeout)
 		defer cancel()
-		trials, err := database.Scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale AND ($2 OR coalesce(rebuild_at <= now(), true))
-			ORDER BY rebuild_at NULLS FIRST, trial_id LIMIT $1`, maxRebuilds, all)
-		done, until := summarized{more: len(trials) == maxRebuilds, incomplete: map[int]string{}}, time.Now().Add(rebuildTime)
+		trials, err := database.Scalars[int](ctx, db, dueRebuilds, maxRebuilds, all)
+		done, until := summarized{more: len(trials) == maxRebuilds, rests: true, incomplete: map[int]string{}}, time.Now().Add(rebuildTime)
 		for i := 0; err == nil && i < len(trials) && time.Now().Before(until); i++ {
 			err = rebuild(ctx, db, trials[i], all, &done)
 		}
@@ -60,16 +73,21 @@ func rebuild(ctx context.Context, db *database.DB, trial int, all bool, done *su
 	} else {
 		from = Position{*s.RebuiltXID, *s.RebuiltID}
 	}
+	if s.sum.Incomplete == lateRebuild {
+		s.sum.Incomplete = ""
+	}
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		_, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '10s'`)
+		_, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+rebuildStatement+`'`)
 		if err == nil {
-			err = s.foldNext(ctx, tx, `trial_id = $1`, from, upTo)
+			err = s.foldNext(ctx, tx, `trial_id = $1 AND xid >= $2 AND xid <= $4`, from, upTo)
 		}
 		return err
 	})
 	if err != nil {
-		late := database.RejectionOf(err).Code == "57014" // of the statement, whose trial has too many reports
-		if ctx.Err() != nil || !late && fault.Is(err, fault.Unavailable) {
+		if ctx.Err() == nil && database.RejectionOf(err).Code == "57014" { // the timeout of the statement
+			return s.postpone(ctx, db, done)
+		}
+		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 			return err
 		}
 		s.Stale, s.RebuiltXID, s.RebuiltID = false, nil, nil
@@ -81,6 +99,16 @@ func rebuild(ctx context.Context, db *database.DB, trial int, all bool, done *su
 	}
 	err = s.storeRebuilt(ctx, db, upTo, pause, done)
 	done.more = done.more || s.Stale && (all || !first)
+	return err
+}
+
+// postpone leaves a summary as it is until a later turn, and says why.
+func (s *summaryRow) postpone(ctx context.Context, db *database.DB, done *summarized) error {
+	if s.Incomplete != lateRebuild {
+		done.incomplete[s.TrialID] = lateRebuild
+	}
+	_, err := db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2, incomplete = $3, version = version + 1 WHERE trial_id = $1 AND stale AND version = $4`,
+		s.TrialID, lateRebuildPause, lateRebuild, s.Version)
 	return err
 }
 

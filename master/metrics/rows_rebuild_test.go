@@ -112,3 +112,99 @@ func TestTurnsOfRebuilds(t *testing.T) {
 		t.Errorf("%d summaries have a time of their next turn, want that which was rebuilt", n)
 	}
 }
+
+// Small reports of trials with large summaries do not make the summarizer write these summaries for each of them: the rebuild loop adds
+// such reports, from where the summaries were.
+func TestSmallReportsOfLargeSummaries(t *testing.T) {
+	w := newWorld(t)
+	exp := w.Experiment(rowtest.LossSearcher)
+	const large = 24
+	for i := range large {
+		w.Trial(exp, i, 1)
+	}
+	w.Exec(`INSERT INTO trial_summaries (trial_id, summary) SELECT id, jsonb_build_object('avg_metrics', (SELECT jsonb_object_agg('a layer and its norm ' || n,
+		jsonb_build_object('count', 1, 'sum', n, 'min', n, 'max', n, 'mean', n, 'last', n, 'type', 'number')) FROM generate_series(1, 4000) n)) FROM trials`)
+	bob := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT id, 1, 'training', 2, 2, now(), '{"loss": 1}' FROM trials`)
+	before := w.Text(`SELECT string_agg(md5(summary::text), ',' ORDER BY trial_id) FROM trial_summaries WHERE trial_id <> $1`, bob)
+	if more, err := metrics.Fold(t.Context(), w.DB); err != nil || more {
+		t.Fatalf("more %t, %v", more, err)
+	}
+	if n := w.count(bob); n != 1 {
+		t.Errorf("the summary of another trial has %d reports", n)
+	}
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE stale AND rebuilt_xid IS NOT NULL`); n != large {
+		t.Errorf("%d large summaries wait for the rebuild loop, want %d", n, large)
+	}
+	if after := w.Text(`SELECT string_agg(md5(summary::text), ',' ORDER BY trial_id) FROM trial_summaries WHERE trial_id <> $1`, bob); after != before {
+		t.Error("large summaries were written")
+	}
+	w.summarize()
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE NOT stale AND summary #>> '{avg_metrics,loss,count}' = '1' AND (trial_id = $1 OR summary #>> '{avg_metrics,a layer and its norm 9,count}' = '1')`, bob); n != large+1 {
+		t.Errorf("%d summaries have their reports, want %d", n, large+1)
+	}
+	// A single one is written at once.
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT min(id), 1, 'training', 3, 3, now(), '{"loss": 1}' FROM trials`)
+	if _, err := metrics.Fold(t.Context(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE NOT stale AND summary #>> '{avg_metrics,loss,count}' = '2'`); n != 1 {
+		t.Error("the only report of a large summary waits for the rebuild loop")
+	}
+}
+
+// The rebuilds of an owner with many stale summaries leave other owners their turns.
+func TestTurnsOfOwners(t *testing.T) {
+	w := newWorld(t)
+	w.trials(w.Experiment(rowtest.LossSearcher), 60, 1)
+	bobs := w.Experiment(rowtest.LossSearcher)
+	w.Exec(`UPDATE experiments SET owner_id = (SELECT id FROM users WHERE username = 'admin') WHERE id = $1`, bobs)
+	bob := w.Trial(bobs, 0, 1)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) VALUES ($1, 1, 'training', 1, 1, now(), '{"loss": 1}')`, bob)
+	w.summarize()
+	w.Exec(`UPDATE trial_summaries SET stale = true, rebuild_at = CASE WHEN trial_id = $1 THEN now() ELSE now() - interval '1 hour' END`, bob)
+	if more, err := metrics.RebuildDue(t.Context(), w.DB); err != nil || !more {
+		t.Fatalf("more %t, %v", more, err)
+	}
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE trial_id = $1 AND NOT stale`, bob); n != 1 {
+		t.Error("the summary of another owner waits for all of the first one's")
+	}
+}
+
+// A summary that cannot be rebuilt in time stays as it was, says why, and is tried again later.
+func TestARebuildThatIsLate(t *testing.T) {
+	w := newWorld(t)
+	w.trials(w.Experiment(rowtest.LossSearcher), 1, 3)
+	trial := w.Int(`SELECT id FROM trials`)
+	w.summarize()
+	if err := metrics.MarkStale(t.Context(), w.DB, trial); err != nil {
+		t.Fatal(err)
+	}
+	defer metrics.RebuildWithin(metrics.RebuildWithin("200ms"))
+	locked, err := pgx.Connect(t.Context(), w.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locked.Close(context.Background())
+	for _, sql := range []string{`BEGIN`, `LOCK TABLE metrics IN ACCESS EXCLUSIVE MODE`} {
+		if _, err := locked.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := metrics.RebuildDue(t.Context(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE stale AND incomplete LIKE '%in time%' AND rebuild_at > now() + interval '10 minutes'`); n != 1 || w.count(trial) != 3 {
+		t.Errorf("the summary has %d reports, want 3, and waits: %d", w.count(trial), n)
+	}
+	if _, err := locked.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	w.Exec(`UPDATE trial_summaries SET rebuild_at = now()`)
+	if _, err := metrics.RebuildDue(t.Context(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Int(`SELECT count(*) FROM trial_summaries WHERE NOT stale AND incomplete = ''`); n != 1 || w.count(trial) != 3 {
+		t.Errorf("after its next turn the summary has %d reports, and is complete: %d", w.count(trial), n)
+	}
+}

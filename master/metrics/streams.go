@@ -116,6 +116,16 @@ func (d Deps) streamMetricNames(ctx context.Context, c *rest.Call, req *v1.GetMe
 			return err
 		}
 	}
+	c.Recheck(func(ctx context.Context, who auth.Who) error {
+		for _, id := range ids {
+			if e, err := d.Experiment(ctx, id); err == nil {
+				if err := auth.May(who, auth.View, e.Is); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 	period, err := periodOf(req.PeriodSeconds)
 	if err != nil {
 		return err

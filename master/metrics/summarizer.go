@@ -68,10 +68,10 @@ func (s *Summarizer) repeat(ctx context.Context, behind string, step func(ctx co
 		switch {
 		case err != nil:
 			pause = summarizeRetry
-		case done.more:
+		case done.more && !done.rests:
 			continue
 		}
-		if sleep.For(ctx, pause) == nil && err == nil {
+		if sleep.For(ctx, pause) == nil && err == nil && !done.more {
 			// Wake-ups can be lost, and the rows of reports can wait for the end of an older transaction.
 			select {
 			case <-ctx.Done():
@@ -129,6 +129,7 @@ type summarized struct {
 	read       int            // reports, also if it failed with them
 	busy       bool           // another master has the cursor
 	more       bool           // further rows or stale summaries wait
+	rests      bool           // the loop pauses before it reads them
 	incomplete map[int]string // the trials whose summaries became incomplete, with the reason
 }
 

@@ -17,6 +17,7 @@ type Call struct {
 	who     auth.Who
 	scope   auth.Scope
 	allowed func(auth.Who) error // whether a caller may receive the answer
+	again   []recheck            // and whether the things in it are still what the caller may see
 	arrival *arrival             // the body while it is received; nil: not yet
 	files   *submission          // the files in the body; nil: none
 	held    *Share               // of the memory for bodies; nil: none
@@ -45,6 +46,15 @@ func (c *Call) Put(key, value any) {
 
 // Value returns what was noted with a key; nil: nothing.
 func (c *Call) Value(key any) any { return c.notes[key] }
+
+// A recheck reads whether a caller may still receive an answer that stays open.
+type recheck func(ctx context.Context, who auth.Who) error
+
+// Recheck adds a check that is made every ten seconds while the answer is open. It must not use the call, and it must not fail because a
+// thing is deleted or cannot be read.
+func (c *Call) Recheck(check func(ctx context.Context, who auth.Who) error) {
+	c.again = append(c.again, check)
+}
 
 // May fails unless the caller may perform the verb on the object.
 func (c *Call) May(verb auth.Verb, object auth.Object) error {

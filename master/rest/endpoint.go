@@ -163,6 +163,7 @@ func allowed[T any](c *Call, on Object[T]) (T, error) {
 		}
 		return auth.May(who, r.Verb, is)
 	}
+	on.recheck(c)
 	return it, nil
 }
 

@@ -19,6 +19,9 @@ type Object[T any] struct {
 	// Refusal is the error for a caller who sees the thing and may not do verb; nil for auth's own
 	// error.
 	Refusal func(c *Call, verb auth.Verb, it T) error
+	// Again prepares to find the thing once more, when the call is over and its answer is still open: whether the caller may use it can depend
+	// on the workspace to which it was moved. nil: that does not change.
+	Again func(c *Call) func(ctx context.Context) (T, error)
 	// Large: it has texts of any length that users have written, so it is not kept while a body arrives.
 	Large bool
 }
@@ -40,7 +43,26 @@ func On[T any](param string, find func(ctx context.Context, id int) (T, error), 
 			return it, err
 		}
 		return find(ctx, id)
+	}, Again: func(c *Call) func(context.Context) (T, error) {
+		id, _ := c.ID(param) // Load has found it
+		return func(ctx context.Context) (T, error) { return find(ctx, id) }
 	}}
+}
+
+// recheck adds the check whether the caller may still use the thing, as it is then. One that does not exist any more is no reason
+// to end an answer.
+func (o Object[T]) recheck(c *Call) {
+	if o.Again == nil {
+		return
+	}
+	find, verb := o.Again(c), c.route.Verb
+	c.Recheck(func(ctx context.Context, who auth.Who) error {
+		it, err := find(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // see above; and while the database does not answer, no answer ends
+		}
+		return auth.May(who, verb, o.Of(it))
+	})
 }
 
 // allThings is the id with which some clients of Determined name all things of a kind, in place of 0.

@@ -12,6 +12,8 @@ import (
 const (
 	// permissionInterval is the time between two checks of the callers of open responses.
 	permissionInterval = 2 * time.Second
+	// rechecksEvery is the number of these checks of which one reads the objects of the responses too.
+	rechecksEvery = 5
 	// permissionTimeout limits a check.
 	permissionTimeout = 10 * time.Second
 )
@@ -20,13 +22,15 @@ const (
 type openAnswer struct {
 	who     auth.Who
 	allowed func(auth.Who) error // the route's check of the caller
+	again   []recheck            // whether its objects are still the caller's to see
 	cancel  context.CancelCauseFunc
 }
 
 // openAnswers are the open responses of this master. All are checked together by two queries,
 // every two seconds and when an account or a session has changed. A response ends when its
 // session or attempt has ended, when its user was deactivated, or when its caller lost a right
-// that the route requires. While the database does not answer, none ends.
+// that the route requires. Every ten seconds the objects of responses are read as well: a response ends when its object
+// was moved to where the caller may not see it. While the database does not answer, none ends.
 type openAnswers struct {
 	cfg *Config
 
@@ -43,7 +47,7 @@ func newOpenAnswers(cfg *Config) *openAnswers {
 // loses the permission. The returned function must be called at its end.
 func (f *openAnswers) follow(within context.Context, c *Call) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(within)
-	one := &openAnswer{who: c.who, allowed: c.allowed, cancel: cancel}
+	one := &openAnswer{who: c.who, allowed: c.allowed, again: c.again, cancel: cancel}
 	if c.who.UserID == 0 {
 		return ctx, func() { cancel(nil) }
 	}
@@ -65,14 +69,16 @@ func (f *openAnswers) run(ctx context.Context) {
 	defer stop()
 	tick := time.NewTicker(permissionInterval)
 	defer tick.Stop()
-	for {
+	for ticks := 0; ; {
 		select {
 		case <-wake:
 		case <-tick.C:
+			ticks++
 		case <-ctx.Done():
 			return
 		}
-		f.check(ctx)
+		f.check(ctx, ticks == rechecksEvery)
+		ticks %= rechecksEvery
 	}
 }
 
@@ -104,7 +110,8 @@ func (one *openAnswer) caller() openCaller {
 	return openCaller{session: one.who.SessionID}
 }
 
-func (f *openAnswers) check(ctx context.Context) {
+// check ends the responses that may not go on; objects says whether it reads their objects.
+func (f *openAnswers) check(ctx context.Context, objects bool) {
 	list, callers := f.list()
 	if len(list) == 0 {
 		return
@@ -119,6 +126,11 @@ func (f *openAnswers) check(ctx context.Context) {
 		who, err := now(one.who)
 		if err == nil {
 			err = one.allowed(who)
+		}
+		if objects {
+			for i := 0; err == nil && i < len(one.again); i++ {
+				err = one.again[i](ctx, who)
+			}
 		}
 		if err != nil {
 			one.cancel(err)

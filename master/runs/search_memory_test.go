@@ -178,6 +178,8 @@ func TestConditionsWithinDocumentsAreLimited(t *testing.T) {
 		someOf(14, func(i int) string { return fmt.Sprintf("metadata.k = %d or hp.k = %d or validation.k = %d", i, i, i) }): false,
 		someOf(50, func(i int) string { return fmt.Sprintf("experimentName ~ %d", i) }):                                     true,
 		someOf(51, func(i int) string { return fmt.Sprintf("tags ~ q%d", i) }):                                              false,
+		someOf(30, func(i int) string { return fmt.Sprintf("checkpointSize = %d", i) }):                                     true,
+		someOf(16, func(i int) string { return fmt.Sprintf("checkpointCount > %d or state = COMPLETED", i) }):               false,
 		someOf(400, func(i int) string { return fmt.Sprintf("id = %d", i) }):                                                true,
 	} {
 		_, _, err := Search(t.Context(), w.DB, auth.Everywhere(), query.Search{Filter: runFilter(t, line)}, 0, 1)

@@ -12,8 +12,9 @@ import (
 // Topic wakes the leader's sender: there are new events.
 const Topic = "webhooks"
 
-// HooksOf is what the configuration of experiment e says about webhooks. It may be long: events are matched with the narrow columns that PostgreSQL makes of it.
-const HooksOf = `e.config #> '{integrations,webhooks}'`
+// ListedBy is SQL for the ids of the webhooks with mode SPECIFIC that the configuration of experiment e names; NULL if it names none at all.
+const ListedBy = `CASE WHEN e.hook_ids IS NOT NULL OR e.hook_names IS NOT NULL THEN ARRAY(SELECT w.id FROM webhooks w
+	WHERE w.mode = 'SPECIFIC' AND (w.id = ANY(e.hook_ids) OR w.name_md5 = ANY(e.hook_names))) END`
 
 // hooksOf are the columns of experiment e, or none, that receives reads of v.
 const hooksOf = `e.hooks_excluded, e.hook_ids, e.hook_names`

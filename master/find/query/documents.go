@@ -21,6 +21,7 @@ import (
 const (
 	MaxInDocuments = 40          // conditions and sort keys within documents
 	MaxOnTexts     = 50          // conditions and sort keys on texts of any length
+	MaxComputed    = 30          // conditions and sort keys on fields that PostgreSQL computes of other rows
 	maxSearched    = 1000        // elements of a list that conditions compare: the first ones
 	maxNested      = 8 << 10     // bytes of a list or an object, in a list or a summary, that is compared as text
 	maxSortText    = 100         // characters of a text by which rows are sorted
@@ -32,6 +33,9 @@ const (
 // longTexts are the columns whose values may have hundreds of kilobytes.
 var longTexts = map[string]bool{"name": true, "description": true, "tags": true, "experimentName": true, "experimentDescription": true}
 
+// computed are the fields that PostgreSQL computes of other rows, for each condition anew.
+var computed = map[string]bool{"checkpointSize": true, "checkpointCount": true, "numTrials": true, "state": true}
+
 // count counts a condition or a sort key against the limits.
 func (b *Builder) count(c find.Column) error {
 	switch {
@@ -42,6 +46,10 @@ func (b *Builder) count(c find.Column) error {
 	case longTexts[c.Name]:
 		if b.onTexts++; b.onTexts > MaxOnTexts {
 			return fault.New(fault.Invalid, "the filter and the order have more than %d conditions on names, descriptions and tags; use fewer at once", MaxOnTexts)
+		}
+	case computed[c.Name]:
+		if b.onComputed++; b.onComputed > MaxComputed {
+			return fault.New(fault.Invalid, "the filter and the order have more than %d conditions on states and on numbers and sizes of checkpoints and trials; use fewer at once", MaxComputed)
 		}
 	}
 	return nil

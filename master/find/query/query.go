@@ -105,12 +105,12 @@ type foundID struct {
 // Builder writes the SQL of a search. Texts of users become arguments; the SQL text
 // consists of this file's constants only.
 type Builder struct {
-	of                   Table
-	Args                 database.Args
-	documents            []*document
-	values               map[string]*documentValue
-	inDocuments, onTexts int // conditions and sort keys
-	patterns             int // bytes of all texts that conditions look for
+	of                               Table
+	Args                             database.Args
+	documents                        []*document
+	values                           map[string]*documentValue
+	inDocuments, onTexts, onComputed int // conditions and sort keys
+	patterns                         int // bytes of all texts that conditions look for
 }
 
 // New returns a Builder for a table.
