@@ -139,7 +139,7 @@ func Advance(a Allocation, now time.Time, t Timing) Step {
 	if s, ok := ended(a, now, t); ok {
 		return s
 	}
-	if s, ok := wanted(a, now, t); ok {
+	if s, ok := stop(a, now, t); ok {
 		return s
 	}
 	return progress(a, now, t)
@@ -384,42 +384,6 @@ func firstFailure(a Allocation) (bad *Member, silent bool) {
 // failedBeforeKill reports whether the member had failed before the kill.
 func failedBeforeKill(a Allocation, bad *Member) bool {
 	return bad.exited() && bad.ExitedAt.Before(a.KillAt)
-}
-
-// wanted returns the step of an attempt that is to be preempted or killed.
-func wanted(a Allocation, now time.Time, t Timing) (Step, bool) {
-	if !a.KillAt.IsZero() {
-		if a.State != Terminating {
-			return Step{State: Terminating}, true
-		}
-		return Step{}, true
-	}
-	if bad, silent := firstFailure(a); bad != nil && !silent {
-		return tidy("rank %d failed with exit code %d", bad.Rank, bad.ExitCode), true
-	}
-	for _, m := range a.Members {
-		if !m.exited() && !m.Daemon && !m.NomadEndedAt.IsZero() {
-			if m.mayReport(now, t) {
-				return Step{}, true
-			}
-			return tidy("rank %d ended without a report", m.Rank), true
-		}
-	}
-	if a.PreemptAt.IsZero() {
-		return Step{}, false
-	}
-	if !allClaimed(a) {
-		return Step{State: Terminating, Kill: "it was preempted before it started"}, true
-	}
-	if now.Sub(a.PreemptAt) > a.PreemptWait {
-		return Step{State: Terminating, Kill: fmt.Sprintf("it did not exit within %s of its preemption", a.PreemptWait)}, true
-	}
-	return Step{}, false
-}
-
-// tidy stops the remaining members of an attempt whose outcome is decided.
-func tidy(format string, args ...any) Step {
-	return Step{State: Terminating, Kill: fmt.Sprintf(format, args...), Cause: Tidy}
 }
 
 // progress returns the step of an attempt that starts or runs.

@@ -18,7 +18,8 @@
 //	rows_parts.go        which lines belong to a part of a trial's task
 //	rows_fields.go       the values that filters offer, and when a log has ended
 //	rows_search.go       the search in all logs
-//	rows_retention.go    for how long lines are kept, and what deletes them
+//	rows_retention.go    for how long lines are kept
+//	rows_expire.go       deletes lines when that time is over
 //	rows_partitions.go   the partitions, which each master creates and drops
 //	policies.go          log policies: lines that change what happens to a trial
 //	rows_matches.go      the lines that policies matched
@@ -32,7 +33,7 @@
 //
 // This room is below those of experiments, tasks and attempts, which it does not import: Deps has what the endpoints
 // ask of them. Its statements name columns of their tables. The loop in package control uses Store to write lines about attempts, and the functions of
-// rows_retention.go to delete lines; what it reads of matches is in control/rows/live.go.
+// rows_expire.go to delete lines; what it reads of matches is in control/rows/live.go.
 package logs
 
 // Settings are those of the cluster for all logs.

@@ -1066,7 +1066,7 @@ INSERT INTO threshold_cursor DEFAULT VALUES;
 --
 -- Chunks are partitioned by retention class first, then by time of arrival, so that retention drops whole
 -- partitions instead of deleting rows. Masters create partitions ahead of time and drop those whose time has ended
--- (logs/rows_retention.go); each class has a default partition, so a line can be stored even if no master has
+-- (logs/rows_partitions.go); each class has a default partition, so a line can be stored even if no master has
 -- created a partition.
 
 -- How long logs may be kept, in days; 0 is for ever. A task's logs belong to the shortest class that keeps them at
