@@ -89,7 +89,8 @@ func (w *preferences) score(r *Request, node int) float64 {
 // often that looking up nodes by their ids would take most of its time.
 type rating struct {
 	choice  *Choice
-	barred  []bool    // by node
+	asked   int       // how often bars has asked the choice
+	barred  []bool    // by node; nil until the choice was asked as often as there are nodes
 	prefer  []float64 // by node; nil: no node is preferred
 	spreads []spreadRating
 }
@@ -115,15 +116,11 @@ func (w *preferences) ratingOf(c *Choice) *rating {
 
 func (w *preferences) rate(c *Choice) *rating {
 	w.looks += len(w.nodes) * (1 + len(c.Spread))
-	of := &rating{choice: c, barred: make([]bool, len(w.nodes)), spreads: make([]spreadRating, len(c.Spread))}
+	of := &rating{choice: c, spreads: make([]spreadRating, len(c.Spread))}
 	if len(c.Prefer) > 0 {
 		of.prefer = make([]float64, len(w.nodes))
-	}
-	for i := range w.nodes {
-		id := w.nodes[i].rated()
-		of.barred[i] = c.Bars(id)
-		if of.prefer != nil {
-			of.prefer[i] = c.Prefer[id]
+		for i := range w.nodes {
+			of.prefer[i] = c.Prefer[w.nodes[i].rated()]
 		}
 	}
 	for i := range c.Spread {
@@ -246,7 +243,21 @@ func (w *preferences) bars(r *Request, node int) bool {
 	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, w.nodes[node].ID) {
 		return true
 	}
-	return r.Choice != nil && w.ratingOf(r.Choice).barred[node] || r.within != nil && !r.within[w.racks[node]] || r.choosy && w.score(r, node) < r.least
+	return r.Choice != nil && w.ratingOf(r.Choice).bars(w.nodes, node) || r.within != nil && !r.within[w.racks[node]] || r.choosy && w.score(r, node) < r.least
+}
+
+// bars reports whether the choice bars a node. Most choices are asked about few nodes, and some about all nodes for each of many requests.
+func (of *rating) bars(nodes []Node, node int) bool {
+	if of.barred == nil {
+		if of.asked++; of.asked <= len(nodes) {
+			return of.choice.Bars(nodes[node].rated())
+		}
+		of.barred = make([]bool, len(nodes))
+		for i := range nodes {
+			of.barred[i] = of.choice.Bars(nodes[i].rated())
+		}
+	}
+	return of.barred[node]
 }
 
 // fits reports whether a node that a choice lists is a schedulable node of the pool, or rates one that could be added.
