@@ -8,9 +8,11 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,6 +63,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	go endWhenAsked()
 	code := m.Run()
 	shared.figures.write(os.Stdout)
 	if r := shared.rig; r != nil {
@@ -70,6 +73,19 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// endWhenAsked takes the cluster down when the run is ended from outside: its agents of Nomad would go on, with all their tasks.
+func endWhenAsked() {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	<-asked
+	if r := shared.rig; r != nil {
+		if err := r.end(true); err != nil {
+			fmt.Fprintln(os.Stderr, "the cluster could not be taken down:", err)
+		}
+	}
+	os.Exit(1)
 }
 
 // end stops the cluster; after a failure its folder is kept.

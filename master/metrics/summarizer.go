@@ -204,10 +204,11 @@ func takeCursor(ctx context.Context, db *database.DB, cursor string) (from Posit
 	return from, max(upTo, from.XID), err == nil, err
 }
 
-// moveCursor moves a cursor. While there are no thresholds, their cursor follows that of the summaries.
+// moveCursor moves a cursor. While there are no thresholds, their cursor follows that of the summaries, never backwards: a new threshold
+// is not compared with reports that came before it.
 func moveCursor(ctx context.Context, db *database.DB, cursor string, to Position) error {
 	_, err := db.Exec(ctx, `WITH idle AS (UPDATE threshold_cursor SET xid = $1, id = $2
-			WHERE $3 = 'metrics_cursor' AND NOT EXISTS (SELECT FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED'))
+			WHERE $3 = 'metrics_cursor' AND (xid, id) < ($1, $2) AND NOT EXISTS (SELECT FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED'))
 		UPDATE `+cursor+` SET xid = $1, id = $2`, to.XID, to.ID, cursor)
 	return err
 }
