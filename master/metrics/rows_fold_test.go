@@ -46,9 +46,9 @@ func TestReportsWithoutBounds(t *testing.T) {
 			FROM (SELECT `+avg+` AS avg OFFSET 0) a, generate_series($2::int, $2::int + 2) s`, trial, first)
 	}
 	const names = `(SELECT jsonb_object_agg('a name of a metric ' || n, n) FROM generate_series(%d, %[1]d + %d) n)`
-	insert(bad, 0, fmt.Sprintf(names, 1, 100_000))        // 3 MB each
-	insert(bad, 10, fmt.Sprintf(names, 100_000, 100_000)) // other names
-	insert(bad, 20, fmt.Sprintf(names, 1, 180_000))
+	insert(bad, 0, fmt.Sprintf(names, 1, 30_000))       // 1 MB each
+	insert(bad, 10, fmt.Sprintf(names, 30_000, 30_000)) // other names
+	insert(bad, 20, fmt.Sprintf(names, 1, 60_000))
 	insert(bad, 30, `jsonb_build_object('list', (SELECT jsonb_agg(1e308::numeric) FROM generate_series(1, 25000)))`) // 8 MB each, and little for PostgreSQL
 	insert(bad, 40, `'[1]'::jsonb`)
 	insert(bad, 50, `'{"known": 1}'::jsonb`)

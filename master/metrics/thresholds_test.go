@@ -257,20 +257,14 @@ func TestTheCursorOfThresholdsStaysAhead(t *testing.T) {
 	w := newWorld(t)
 	exp := w.Experiment(rowtest.LossSearcher)
 	w.trials(exp, 1, 1)
-	fold := func() {
-		t.Helper()
-		if _, err := metrics.Fold(t.Context(), w.DB); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fold()
+	w.fold()
 	if n := w.Int(`SELECT count(*) FROM metrics_cursor s, threshold_cursor t WHERE (s.xid, s.id) = (t.xid, t.id)`); n != 1 {
 		t.Error("the cursor of thresholds does not follow")
 	}
 	w.Exec(`UPDATE threshold_cursor SET id = id + 1000, xid = (xid::text::bigint + 1000)::text::xid8`)
 	before := w.Text(`SELECT concat_ws(' ', xid, id) FROM threshold_cursor`)
 	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT id, 1, 'training', 9, 9, now(), '{"loss": 1}' FROM trials`)
-	fold()
+	w.fold()
 	if after := w.Text(`SELECT concat_ws(' ', xid, id) FROM threshold_cursor`); after != before {
 		t.Errorf("the cursor of thresholds went from %s to %s", before, after)
 	}
