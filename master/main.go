@@ -29,8 +29,7 @@ func main() {
 // status returns the exit status, the same as det's: 2 for an invalid command line, and 1 for every
 // later error, which a command returns as a failed.
 func status(err error) int {
-	var f failed
-	if errors.As(err, &f) {
+	if _, ok := errors.AsType[failed](err); ok {
 		return 1
 	}
 	return 2

@@ -100,8 +100,7 @@ func call(ctx context.Context, a *app.App, curl, header string, argv []string) e
 			err = werr
 		}
 	}
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.Status(ended.ExitCode())
 	}
 	if err != nil {

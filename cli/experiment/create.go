@@ -225,8 +225,7 @@ func nothingIn(name string, raw expconf.Raw) error {
 	if err == nil {
 		err = cfg.Validate()
 	}
-	var problems document.Errors
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[document.Errors](err); ok {
 		err = slices.DeleteFunc(problems, func(p document.Problem) bool { return strings.HasPrefix(p.Path, "checkpoint_storage") })
 	}
 	return invalidConfig(name, err)

@@ -126,8 +126,7 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	cause := &ConnectError{Master: c.base, Err: err}
@@ -142,8 +141,7 @@ func (c *Client) lost(ctx context.Context, err error) error {
 
 // isDial reports whether the connection failed before anything was sent.
 func isDial(err error) bool {
-	var oe *net.OpError
-	if errors.As(err, &oe) && oe.Op == "dial" {
+	if oe, ok := errors.AsType[*net.OpError](err); ok && oe.Op == "dial" {
 		return true
 	}
 	var de *net.DNSError
@@ -152,8 +150,7 @@ func isDial(err error) bool {
 
 // plainly returns the innermost reason, without addresses and system calls.
 func plainly(err error) string {
-	var de *net.DNSError
-	if errors.As(err, &de) && de.IsNotFound {
+	if de, ok := errors.AsType[*net.DNSError](err); ok && de.IsNotFound {
 		return "no such host: " + de.Name
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -55,8 +55,7 @@ func (c *Client) again(err error, how repeatable) bool {
 	if how == never || c.opts.Patience < 0 || !fault.Is(err, fault.Unavailable) {
 		return false
 	}
-	var ce *ConnectError
-	if errors.As(err, &ce) && isDial(ce.Err) {
+	if ce, ok := errors.AsType[*ConnectError](err); ok && isDial(ce.Err) {
 		return c.opts.Insist || c.reached.Load()
 	}
 	return how == safely

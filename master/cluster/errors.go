@@ -63,8 +63,7 @@ func outcomeOf(err error, what string) (Outcome, error) {
 
 // statusOf is the HTTP status of an error; 0 without an answer.
 func statusOf(err error) int {
-	var e api.UnexpectedResponseError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[api.UnexpectedResponseError](err); ok {
 		return e.StatusCode()
 	}
 	return 0
@@ -75,8 +74,7 @@ func bodyOf(err error) string { return oneLine(rawBody(err)) }
 
 // rawBody is the body of Nomad's answer, or the error's text if there is no answer.
 func rawBody(err error) string {
-	var e api.UnexpectedResponseError
-	if errors.As(err, &e) && e.HasBody() {
+	if e, ok := errors.AsType[api.UnexpectedResponseError](err); ok && e.HasBody() {
 		return e.Body()
 	}
 	if err == nil {

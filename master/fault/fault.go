@@ -66,8 +66,7 @@ func Wrap(code Code, err error, format string, args ...any) error {
 
 // CodeOf finds the code of an error: Internal where it has none.
 func CodeOf(err error) Code {
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f.Code
 	}
 	return Internal

@@ -102,8 +102,7 @@ func (w *web) once(ctx context.Context, method, address string, header http.Head
 
 // bare is an error of HTTP without the address, which may contain a token.
 func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

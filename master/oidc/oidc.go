@@ -268,8 +268,7 @@ func (p *Providers) StartDevice(ctx context.Context, name string) (Device, error
 		cfg.Scopes = append(slices.Clone(plain), oidc.ScopeOfflineAccess)
 	}
 	d, err := one.deviceAuth(ctx, cfg)
-	var answer *oauth2.RetrieveError
-	if errors.As(err, &answer) && answer.ErrorCode == "invalid_scope" && len(cfg.Scopes) > len(plain) {
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_scope" && len(cfg.Scopes) > len(plain) {
 		one.noOffline.Store(true)
 		cfg.Scopes = plain
 		d, err = one.deviceAuth(ctx, cfg)
@@ -335,8 +334,7 @@ func (p *Providers) FinishDevice(ctx context.Context, name, deviceCode string) (
 	}
 	token, err := cfg.Exchange(one.with(ctx), "", oauth2.SetAuthURLParam("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
 		oauth2.SetAuthURLParam("device_code", deviceCode))
-	var answer *oauth2.RetrieveError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		switch answer.ErrorCode {
 		case "authorization_pending":
 			return Identity{}, Config{}, ErrPending

@@ -59,8 +59,7 @@ func (p *Proxy) dialShell(r *http.Request, t taskService) (net.Conn, error) {
 
 // explain says why a terminal has ended.
 func (p *Proxy) explain(err error) (status int, message string) {
-	var known pageError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[pageError](err); ok {
 		return known.status, known.Title + "."
 	}
 	if errors.Is(err, context.Canceled) {

@@ -77,8 +77,7 @@ func StatusOf(err error) (status int, code fault.Code) {
 
 // read is the code of an error, and its text.
 func read(err error) (fault.Code, string) {
-	var fe *fiber.Error
-	if errors.As(err, &fe) {
+	if fe, ok := errors.AsType[*fiber.Error](err); ok {
 		return ofFiber(fe)
 	}
 	return fault.CodeOf(err), err.Error()

@@ -201,8 +201,7 @@ func (v *Vault) signIn(ctx context.Context, again bool) (fresh bool, err error) 
 func forbidden(err error) bool { return statusOf(err) == http.StatusForbidden }
 
 func statusOf(err error) int {
-	var r *api.ResponseError
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*api.ResponseError](err); ok {
 		return r.StatusCode
 	}
 	return 0

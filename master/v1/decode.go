@@ -48,8 +48,7 @@ func Unmarshal(data []byte, v any) error {
 func syntaxError(data []byte) error {
 	var x any
 	err := json.Unmarshal(data, &x)
-	var se *json.SyntaxError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("the body is not JSON: %s at byte %d", se.Error(), se.Offset)
 	}
 	return fmt.Errorf("the body is not JSON: %w", err)
@@ -327,8 +326,7 @@ func mismatch(want string, raw []byte) error {
 
 // within adds a name to the path of an error.
 func within(err error, name string) error {
-	var m *mismatchError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*mismatchError](err); ok {
 		if m.path != "" && m.path[0] != '[' {
 			name += "."
 		}

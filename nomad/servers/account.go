@@ -25,8 +25,7 @@ func postgresAccount() (account, error) {
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
-		var unknown user.UnknownUserError
-		if errors.As(err, &unknown) {
+		if _, ok := errors.AsType[user.UnknownUserError](err); ok {
 			continue
 		}
 		if err != nil {

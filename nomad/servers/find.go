@@ -119,8 +119,7 @@ func versionOf(ctx context.Context, path string) (string, error) {
 	cmd := exec.CommandContext(ctx, path, "version")
 	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=") // Nomad's AWS client fails on it
 	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "", fmt.Errorf("%s version: %w: %s", path, err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 
 // explain prints an error, in red on a terminal, and below it a hint.
 func explain(ctx context.Context, a *app.App, err error) {
-	var status exit.Status
-	if errors.As(err, &status) {
+	if _, ok := errors.AsType[exit.Status](err); ok {
 		return
 	}
 	message, hint := err.Error(), hintFor(a, err)
@@ -29,8 +28,7 @@ func explain(ctx context.Context, a *app.App, err error) {
 }
 
 func hintFor(a *app.App, err error) string {
-	var usage *exit.UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*exit.UsageError](err); ok {
 		return usage.Hint
 	}
 	var hinted interface{ Hint() string }
@@ -41,8 +39,7 @@ func hintFor(a *app.App, err error) string {
 	case fault.Unauthenticated:
 		return signInHint(a)
 	case fault.Unavailable:
-		var ce *client.ConnectError
-		if errors.As(err, &ce) {
+		if _, ok := errors.AsType[*client.ConnectError](err); ok {
 			return connectHint(a)
 		}
 		return "Try again in a moment."

@@ -99,8 +99,7 @@ func watch(cmd *cobra.Command, began *bool) {
 }
 
 func usage(err error) error {
-	var known *exit.UsageError
-	if errors.As(err, &known) {
+	if _, ok := errors.AsType[*exit.UsageError](err); ok {
 		return err
 	}
 	return &exit.UsageError{Message: groupError(err.Error()), Hint: "See the command's --help."}

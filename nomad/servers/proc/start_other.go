@@ -12,8 +12,7 @@ import (
 // startMark asks ps, which every Unix without /proc has.
 func startMark(pid int) (mark string, zombie bool, err error) {
 	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "", false, ErrGone
 	}
 	if err != nil {

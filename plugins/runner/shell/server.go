@@ -127,8 +127,7 @@ func (s *Server) serve(raw net.Conn) {
 		return
 	}
 	if err != nil { // for example, the readiness check
-		var auth *ssh.ServerAuthError
-		if errors.As(err, &auth) {
+		if _, ok := errors.AsType[*ssh.ServerAuthError](err); ok {
 			fmt.Fprintf(s.log, "rejected a connection without the shell's key\n")
 		}
 		return

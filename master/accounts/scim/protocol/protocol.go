@@ -67,8 +67,7 @@ func (e *Error) Unwrap() error { return e.error }
 
 // TypeOf is the type of an error; "" if it has none.
 func TypeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Type
 	}
 	return ""
@@ -271,8 +270,7 @@ func decode(body []byte, into any) error {
 	if err == nil || TypeOf(err) != "" {
 		return err
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return invalid(InvalidValue, "%s: expected another type than %s", kind.Field, kind.Value)
 	}
 	return invalid(InvalidSyntax, "the body is not a JSON object: %v", err)
