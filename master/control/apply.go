@@ -146,12 +146,7 @@ func (t *term) separateSlow(list []rows.Bundle, now time.Time) (usual, slow []ro
 }
 
 func needs(b rows.Bundle, late map[string]bool) bool {
-	for _, key := range b.Needs {
-		if late[key] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Needs, func(key string) bool { return late[key] })
 }
 
 // recordResults records which bundles failed (left has the causes), and when and how the

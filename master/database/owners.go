@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -175,10 +176,5 @@ func (o *owners) leave(owner string, p *ownerPart) {
 
 // changes reports whether a statement may wait for a row.
 func changes(sql string) bool {
-	for _, word := range []string{"UPDATE ", "INSERT ", "DELETE "} {
-		if strings.Contains(sql, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"UPDATE ", "INSERT ", "DELETE "}, func(word string) bool { return strings.Contains(sql, word) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
@@ -126,10 +127,5 @@ func (e *Environment) check(k *checker, at string) {
 }
 
 func hasVariable(list []string, name string) bool {
-	for _, entry := range list {
-		if variableName(entry) == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(entry string) bool { return variableName(entry) == name })
 }

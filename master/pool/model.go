@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -90,12 +91,7 @@ func atLeast(have, least string) bool {
 }
 
 func matchesAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if MatchesModel(p, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return MatchesModel(p, name) })
 }
 
 // MatchesModel reports whether a pattern of a user matches the name of a model, in upper or lower

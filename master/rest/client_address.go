@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -58,12 +59,7 @@ func (q *Request) Proxied() bool {
 }
 
 func (r *Router) trusts(address netip.Addr) bool {
-	for _, p := range r.cfg.TrustedProxies {
-		if p.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.cfg.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // Stranger is the proxy that has forwarded a call although the master does not trust it; ok: there is one.

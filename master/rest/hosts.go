@@ -3,6 +3,7 @@ package rest
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -49,12 +50,7 @@ func (h hosts) allow(host string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	for _, suffix := range h.suffixes {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // loopbackHost reports whether a bare host always resolves to this machine itself.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -61,12 +62,7 @@ type connections struct {
 func newConnections(cfg *Config, log *slog.Logger) *connections {
 	trusted := cfg.trusted()
 	exempt := func(a netip.Addr) bool {
-		for _, p := range trusted {
-			if p.Contains(a) {
-				return true
-			}
-		}
-		return a.IsLoopback()
+		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) }) || a.IsLoopback()
 	}
 	c := &connections{max: cfg.Connections.Max, each: cfg.Connections.MaxPerAddress, exempt: exempt, linger: lingerTime, log: log, of: map[string]int{}}
 	var files syscall.Rlimit

@@ -56,12 +56,7 @@ type Status struct {
 
 // Up reports whether all parts are healthy.
 func (d Description) Up() bool {
-	for _, p := range d.Parts {
-		if !p.Healthy {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.Parts, func(p Status) bool { return !p.Healthy })
 }
 
 // healthTimeout is the time limit for the check of one part.

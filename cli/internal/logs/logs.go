@@ -163,12 +163,7 @@ func (b *brokenOff) Hint() string {
 
 // refused reports that the log cannot be read at all, so that opening it again would not help.
 func refused(err error) bool {
-	for _, code := range []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden, fault.NotFound} {
-		if fault.Is(err, code) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden, fault.NotFound}, func(code fault.Code) bool { return fault.Is(err, code) })
 }
 
 // print also reports whether it has printed a line.

@@ -46,12 +46,7 @@ func isOurs(field string) bool {
 	if ours[field] {
 		return true
 	}
-	for _, p := range oursBy {
-		if strings.HasPrefix(field, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(oursBy, func(p string) bool { return strings.HasPrefix(field, p) })
 }
 
 // Names lists the headers that an ingress must remove from a request or replace: those by which
