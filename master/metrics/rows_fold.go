@@ -73,7 +73,7 @@ func foldRows(ctx context.Context, db *database.DB, list []pendingRow, done *sum
 	return nil
 }
 
-// allowedFor is the size up to which a summary is folded with its rows, of the rows of a transaction.
+// allowedFor is how large a summary may be for the transaction to fold its rows into it; the transaction has so many rows in all.
 func allowedFor(rows []pendingRow, all int) int {
 	size := len(rows) * (summariesFolded / all)
 	for _, r := range rows {
@@ -98,7 +98,8 @@ func (s *staleRows) add(trial int, rows []pendingRow) {
 	s.trials, s.added, s.merged = append(s.trials, trial), append(s.added, size), append(s.merged, merged)
 }
 
-// save marks the summaries as stale, those that are not yet from the cursor on, which the transaction moves later.
+// save marks the summaries as stale. To one that was not stale before, the rebuild loop adds the rows from the cursor on, which this
+// transaction moves after it.
 func (s *staleRows) save(ctx context.Context, db *database.DB) error {
 	if len(s.trials) == 0 {
 		return nil

@@ -26,7 +26,7 @@ const (
 // rebuildStatement is the longest time in which PostgreSQL reads the rows of a step.
 var rebuildStatement = "10s"
 
-const lateRebuild = "the trial has so many reports that its summary could not be rebuilt from them in time; it is as it was before, and the next attempt follows in a quarter of an hour"
+const lateRebuild = "the trial has so many reports that its summary could not be rebuilt from them in time; the next attempt follows in a quarter of an hour"
 
 // dueRebuilds are the stale summaries whose turn has come, or all: of each owner one, then the second of each, and so on.
 const dueRebuilds = `
