@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/trial"
@@ -84,7 +85,7 @@ func Totals(ctx context.Context, db *database.DB, trials []int) (map[int]Total, 
 	list, err := database.Rows[Total](ctx, db, `
 		SELECT trial_id, count(*) AS count, `+database.SumOf("size")+` AS size FROM checkpoints
 		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
-	return database.Keyed(list, func(c Total) int { return c.TrialID }), err
+	return each.Keyed(list, func(c Total) int { return c.TrialID }), err
 }
 
 // A Best is the checkpoint of a trial with the best validation.
@@ -113,7 +114,7 @@ func BestOf(ctx context.Context, db *database.DB, trials []int, most int) (map[i
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
 			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
 		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
-	return database.Keyed(list, func(b Best) int { return b.TrialID }), err
+	return each.Keyed(list, func(b Best) int { return b.TrialID }), err
 }
 
 // New is a checkpoint as a task reports it.

@@ -114,15 +114,6 @@ func (c *Conditions) Where() string {
 	return " WHERE " + strings.Join(c.List, " AND ")
 }
 
-// Keyed returns the rows of a list by their keys.
-func Keyed[Row any, Key comparable](list []Row, key func(Row) Key) map[Key]Row {
-	out := make(map[Key]Row, len(list))
-	for _, row := range list {
-		out[key(row)] = row
-	}
-	return out
-}
-
 // Limits of one page of a list. A client requests the rest by further pages.
 const (
 	MaxPage      = 5000

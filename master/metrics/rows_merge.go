@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics/report"
 )
@@ -117,7 +118,7 @@ func compareReports(ctx context.Context, db *database.DB, list []*database.Queue
 					FROM jsonb_each(CASE WHEN d.new = d.old THEN '{}' ELSE d.new END) e OFFSET 0) k) k
 			OFFSET 0) c ON true
 		ORDER BY s.place`, append(args, metrics, times, mergeBytes)...)
-	return database.Keyed(found, func(d difference) int { return d.Place }), database.BadData(err)
+	return each.Keyed(found, func(d difference) int { return d.Place }), database.BadData(err)
 }
 
 // estimated is SQL for the size of a JSON value without compression.

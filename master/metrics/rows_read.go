@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/metrics/summary"
 )
 
@@ -135,5 +136,5 @@ func ValidationsAt(ctx context.Context, db *database.DB, keys map[int]summary.Va
 		SELECT m.id, m.xid, m.trial_id, m.run_id, m.group_name, m.steps, m.position, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
 		JOIN metrics m ON m.trial_id = k.t AND m.group_name = 'validation' AND m.run_id = k.r AND m.position = k.s`, trials, runs, steps, most)
-	return database.Keyed(list, func(m Row) int { return m.TrialID }), err
+	return each.Keyed(list, func(m Row) int { return m.TrialID }), err
 }

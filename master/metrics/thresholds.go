@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/webhook"
@@ -62,7 +63,7 @@ func (t *thresholds) step(ctx context.Context, db *database.DB, most int) (done 
 func exceeded(limits []webhook.Threshold, wanted map[int]webhook.TrialThresholds, list []pendingRow) (hits []webhook.ThresholdHit, n int) {
 	type key struct{ trigger, trial int }
 	seen := map[key]bool{}
-	known := database.Keyed(limits, func(l webhook.Threshold) int { return l.ID })
+	known := each.Keyed(limits, func(l webhook.Threshold) int { return l.ID })
 	for ; n < len(list) && len(hits) < maxHits; n++ {
 		r := list[n]
 		var values map[string]any

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -133,7 +134,7 @@ func Wanted(ctx context.Context, db *database.DB, trials []int) (map[int]TrialTh
 		m AS MATERIALIZED (SELECT v.experiment_id, t.id AS trigger FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id JOIN v ON `+receives+` WHERE t.type = 'METRIC_THRESHOLD_EXCEEDED' AND v.owner_id NOT IN (SELECT owner_id FROM filled))
 		SELECT r.id AS trial, array_agg(m.trigger ORDER BY m.trigger) AS triggers FROM trials r JOIN m ON m.experiment_id = r.experiment_id
 		WHERE r.id = ANY($1) AND NOT EXISTS (SELECT FROM webhook_fired f WHERE f.trigger_id = m.trigger AND f.task_id = r.task_id) GROUP BY r.id`, trials, maxOwnerWaiting)
-	return database.Keyed(list, func(t TrialThresholds) int { return t.Trial }), err
+	return each.Keyed(list, func(t TrialThresholds) int { return t.Trial }), err
 }
 
 // FireThresholds adds the events of reports that exceed thresholds that are wanted, in their order. A trigger fires once for each trial.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // What projects and workspaces contain is counted for those that an answer shows. Counting reads
@@ -30,7 +31,7 @@ func contentsOfProjects(ctx context.Context, db *database.DB, ids []int) (map[in
 		LEFT JOIN (SELECT experiment_id, count(*) AS n FROM trials WHERE experiment_id IN
 				(SELECT id FROM experiments WHERE project_id = ANY($1::int[])) GROUP BY experiment_id) t ON t.experiment_id = e.id
 		WHERE e.project_id = ANY($1::int[]) GROUP BY e.project_id`, ids)
-	return database.Keyed(list, func(c projectContents) int { return c.ID }), err
+	return each.Keyed(list, func(c projectContents) int { return c.ID }), err
 }
 
 // contents counts what a workspace contains.
@@ -46,5 +47,5 @@ func contentsOf(ctx context.Context, db *database.DB, ids []int) (map[int]conten
 		SELECT p.workspace_id AS id, count(*) AS projects, sum(e.n)::bigint AS experiments
 		FROM projects p CROSS JOIN LATERAL (SELECT count(*) AS n FROM experiments WHERE project_id = p.id) e
 		WHERE p.workspace_id = ANY($1::int[]) GROUP BY p.workspace_id`, ids)
-	return database.Keyed(list, func(c contents) int { return c.ID }), err
+	return each.Keyed(list, func(c contents) int { return c.ID }), err
 }
