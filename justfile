@@ -102,6 +102,14 @@ logs *args: build
 reset: build
     @bin/det deploy local reset
 
+# the images in which tasks train, into the user's cache, without a registry: just images, or one of detent-small and detent-train
+images *names:
+    @go run ./nomad/images/cmd/detent-images {{ names }}
+
+# the newest wheels that the images may have, into nomad/images/*.lock
+images-lock *names:
+    @go run ./nomad/images/cmd/detent-images -lock nomad/images {{ names }}
+
 # --- tests -------------------------------------------------------------------------------------------
 
 # all the set-up, all the tests and every linter; a test that failed is repeated once, alone, at the end
@@ -155,6 +163,10 @@ sim seeds="200" metrics="50000":
 # a release, built whole and looked at
 release-test: ui
     @DETENT_THOROUGH=1 {{ again }} go -flags '-count=1 -timeout 30m' ./nomad/release
+
+# the image detent-small under Docker and Podman: the experiments of 2022, two nodes, a notebook, a shell
+images-test: build test-servers
+    @{{ again }} go -env DETENT_IMAGES=1 -flags '-vet=off -count=1 -run TestTrainingImage -timeout 60m' ./integration/frameworks
 
 # the tests on clusters with access control on in Nomad, Consul and Vault, from docs/operate's own policies, and with those that take long
 integration-acl: build test-servers

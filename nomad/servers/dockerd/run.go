@@ -11,16 +11,26 @@ import (
 	"net/url"
 )
 
-// Load loads images from a file of `docker save` or of a release.
+// Load loads images from a file of `docker save`, of a release or of package images.
 func (d *Docker) Load(ctx context.Context, file io.Reader) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docker/images/load?quiet=1", file)
+	return d.give(ctx, "load images", "/images/load?quiet=1", file)
+}
+
+// Build makes an image from a tar with a Dockerfile.
+func (d *Docker) Build(ctx context.Context, name string, files io.Reader) error {
+	return d.give(ctx, "build the image "+name, "/build?"+url.Values{"t": {name}, "q": {"1"}}.Encode(), files)
+}
+
+// give sends a tar; the answer is a stream of messages, one of which may be an error.
+func (d *Docker) give(ctx context.Context, what, path string, file io.Reader) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docker"+path, file)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/x-tar")
 	resp, err := d.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("cannot load images: %w", err)
+		return fmt.Errorf("cannot %s: %w", what, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -28,7 +38,7 @@ func (d *Docker) Load(ctx context.Context, file io.Reader) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK || bytes.Contains(text, []byte(`"error"`)) {
-		return fmt.Errorf("cannot load images: %s: %s", resp.Status, text)
+		return fmt.Errorf("cannot %s: %s: %s", what, resp.Status, text)
 	}
 	return nil
 }

@@ -65,6 +65,8 @@ func Sets() map[string]Set {
 	withTorch.Requirements = slices.Concat(tasks, withTorch.Requirements)
 	return map[string]Set{
 		"demo": {Requirements: []string{numpy}},
+		// Chooses and downloads the wheels of images.
+		"pip": {Requirements: []string{"pip==26.3"}},
 		// For tests and linters of the harness.
 		"harness": {Requirements: append([]string{numpy, "pytest==9.2.0", "mypy==2.4.1", "ruff==0.17.5"}, clouds...)},
 		// Only what a task needs for checkpoints in S3.
