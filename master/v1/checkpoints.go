@@ -94,10 +94,7 @@ func (r GetExperimentCheckpointsResponse) Records() ([]Checkpoint, Pagination) {
 	return r.Checkpoints, r.Pagination
 }
 
-type GetTrialCheckpointsResponse struct {
-	Checkpoints []Checkpoint `json:"checkpoints"`
-	Pagination  Pagination   `json:"pagination"`
-}
+type GetTrialCheckpointsResponse GetExperimentCheckpointsResponse
 
 // Records returns the records of the page.
 func (r GetTrialCheckpointsResponse) Records() ([]Checkpoint, Pagination) {

@@ -146,10 +146,6 @@ type PutExperimentResponse struct {
 	Experiment Experiment `json:"experiment"`
 }
 
-type DeleteExperimentLabelResponse struct {
-	Labels []string `json:"labels"`
-}
-
 type Experiment struct {
 	Archived                bool            `json:"archived"`
 	Config                  Struct          `json:"config"`
@@ -279,9 +275,7 @@ type BulkExperimentFilters struct {
 }
 
 // LabelsResponse is the labels in use.
-type LabelsResponse struct {
-	Labels []string `json:"labels"`
-}
+type LabelsResponse PutExperimentLabelResponse
 
 // BulkRequest selects experiments by ids or by filters.
 type BulkRequest struct {

@@ -69,9 +69,7 @@ const (
 	FailureTypeUnknownError     FailureType = "FAILURE_TYPE_UNKNOWN_ERROR"
 )
 
-type GetTaskContextDirectoryResponse struct {
-	B64Tgz string `json:"b64Tgz"`
-}
+type GetTaskContextDirectoryResponse GetModelDefResponse
 
 type GetTaskResponse struct {
 	Task Task `json:"task"`

@@ -122,18 +122,14 @@ type CreateTrialRequest struct {
 	Unmanaged    *bool  `json:"unmanaged,omitempty"`
 }
 
-type CreateTrialResponse struct {
-	Trial Trial `json:"trial"`
-}
+type CreateTrialResponse GetTrialResponse
 
 type PutTrialRequest struct {
 	CreateTrialRequest *CreateTrialRequest `json:"createTrialRequest,omitempty"`
 	ExternalTrialID    string              `json:"externalTrialId"`
 }
 
-type PutTrialResponse struct {
-	Trial Trial `json:"trial"`
-}
+type PutTrialResponse GetTrialResponse
 
 type StartTrialRequest struct {
 	TrialID int   `json:"trialId"`
@@ -146,9 +142,7 @@ type StartTrialResponse struct {
 	StepsCompleted   int     `json:"stepsCompleted"`
 }
 
-type PatchTrialResponse struct {
-	Trial Trial `json:"trial"`
-}
+type PatchTrialResponse GetTrialResponse
 
 type WorkloadContainer struct {
 	Checkpoint *CheckpointWorkload `json:"checkpoint,omitempty"`
