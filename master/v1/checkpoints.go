@@ -39,7 +39,6 @@ var (
 type CheckpointState string
 
 const (
-	CheckpointStateUnspecified      CheckpointState = "STATE_UNSPECIFIED"
 	CheckpointStateActive           CheckpointState = "STATE_ACTIVE"
 	CheckpointStateCompleted        CheckpointState = "STATE_COMPLETED"
 	CheckpointStateError            CheckpointState = "STATE_ERROR"

@@ -239,10 +239,7 @@ type GetModelDefResponse struct {
 
 type LaunchWarning string
 
-const (
-	LaunchWarningUnspecified          LaunchWarning = "LAUNCH_WARNING_UNSPECIFIED"
-	LaunchWarningCurrentSlotsExceeded LaunchWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
-)
+const LaunchWarningCurrentSlotsExceeded LaunchWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 
 type PatchExperiment struct {
 	ID                int                     `json:"id"`

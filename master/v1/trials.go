@@ -52,20 +52,10 @@ var (
 type TrialState string
 
 const (
-	TrialStateUnspecified       TrialState = "STATE_UNSPECIFIED"
-	TrialStateActive            TrialState = "STATE_ACTIVE"
-	TrialStatePaused            TrialState = "STATE_PAUSED"
-	TrialStateStoppingCanceled  TrialState = "STATE_STOPPING_CANCELED"
-	TrialStateStoppingKilled    TrialState = "STATE_STOPPING_KILLED"
-	TrialStateStoppingCompleted TrialState = "STATE_STOPPING_COMPLETED"
-	TrialStateStoppingError     TrialState = "STATE_STOPPING_ERROR"
-	TrialStateCanceled          TrialState = "STATE_CANCELED"
-	TrialStateCompleted         TrialState = "STATE_COMPLETED"
-	TrialStateError             TrialState = "STATE_ERROR"
-	TrialStateQueued            TrialState = "STATE_QUEUED"
-	TrialStatePulling           TrialState = "STATE_PULLING"
-	TrialStateStarting          TrialState = "STATE_STARTING"
-	TrialStateRunning           TrialState = "STATE_RUNNING"
+	TrialStateCanceled  TrialState = "STATE_CANCELED"
+	TrialStateCompleted TrialState = "STATE_COMPLETED"
+	TrialStateError     TrialState = "STATE_ERROR"
+	TrialStateQueued    TrialState = "STATE_QUEUED"
 )
 
 type Trial struct {

@@ -133,7 +133,6 @@ const (
 	WorkspaceStateUnspecified  WorkspaceState = "WORKSPACE_STATE_UNSPECIFIED"
 	WorkspaceStateDeleting     WorkspaceState = "WORKSPACE_STATE_DELETING"
 	WorkspaceStateDeleteFailed WorkspaceState = "WORKSPACE_STATE_DELETE_FAILED"
-	WorkspaceStateDeleted      WorkspaceState = "WORKSPACE_STATE_DELETED"
 )
 
 // PatchWorkspaceResponse is the changed workspace.
