@@ -105,9 +105,6 @@ func runList(ctx context.Context, a *app.App, request v1.GetAuditRequest, limit 
 	for _, e := range list {
 		t.Row(e.ID, e.Time, e.Username, e.Verb, e.Kind, e.Object, string(e.Names), result(e), e.Times, e.Credential, e.Address, e.Method+" "+e.Path)
 	}
-	if list == nil {
-		list = []v1.AuditEntry{}
-	}
 	return format.Print(a.IO, t, list)
 }
 
