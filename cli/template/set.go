@@ -3,8 +3,6 @@ package template
 import (
 	"context"
 	"errors"
-	"io"
-	"os"
 
 	"github.com/detent-ml/detent/master/document"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -21,13 +20,7 @@ import (
 
 // read reads and checks the document of a template. det sends it unchanged, with comments.
 func read(a *app.App, file string) (string, error) {
-	var text []byte
-	var err error
-	if file == "-" {
-		text, err = io.ReadAll(a.IO.In)
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	text, err := input.Read(a.IO.In, file)
 	if err != nil {
 		return "", fault.New(fault.Invalid, "cannot read the template: %w", err)
 	}

@@ -59,8 +59,7 @@ func (o *editOptions) change(given func(flag string) bool) (v1.PatchUser, []stri
 		{"admin", "Admin", o.admin.Value, &p.Admin},
 	} {
 		if given(f.flag) {
-			yes := f.value == "true"
-			*f.field, names = &yes, append(names, f.name)
+			*f.field, names = new(f.value == "true"), append(names, f.name)
 		}
 	}
 	if given("username") {
