@@ -56,8 +56,7 @@ func moment(flag, value string, now time.Time) (*time.Time, error) {
 		return nil, nil
 	}
 	if age, err := time.ParseDuration(value); err == nil && age >= 0 {
-		t := now.Add(-age)
-		return &t, nil
+		return new(now.Add(-age)), nil
 	}
 	t, err := v1.ParseTime(value)
 	if err != nil {

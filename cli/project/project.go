@@ -67,8 +67,7 @@ func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Projec
 	}
 	q := v1.GetExperimentsRequest{ProjectID: p.ID, Order: v1.Order{SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}}
 	if !o.all {
-		shown := false
-		q.Archived, q.Users = &shown, []string{s.User}
+		q.Archived, q.Users = new(false), []string{s.User}
 	}
 	all, err := client.List(ctx, s.Client, v1.ListExperiments, o.pages.Page(), &q)
 	if err != nil {

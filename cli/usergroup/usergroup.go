@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -122,10 +123,7 @@ func newCreate(a *app.App) *cobra.Command {
 				return err
 			}
 			a.Printf("user group with name %s and ID %d created\n", resp.Group.Name, resp.Group.GroupID)
-			var added []string
-			for _, u := range resp.Group.Users {
-				added = append(added, u.Username)
-			}
+			added := each.Of(resp.Group.Users, func(u v1.User) string { return u.Username })
 			if len(added) > 0 {
 				a.Printf("%s was added to the group\n", strings.Join(added, ", "))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -43,16 +44,13 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := map[int]string{0: "all"}
-			for _, w := range workspaces {
-				names[w.ID] = w.Name
-			}
+			names := each.Map(workspaces, func(w v1.Workspace) (int, string) { return w.ID, w.Name })
+			names[0] = "all"
 			t := table.New("ID", "Name", "Workspace", "Type", "Mode", "URL", "Triggers")
 			for _, w := range list.Webhooks {
-				var triggers []string
-				for _, g := range w.Triggers {
-					triggers = append(triggers, strings.TrimPrefix(string(g.TriggerType), "TRIGGER_TYPE_")+" "+string(g.Condition))
-				}
+				triggers := each.Of(w.Triggers, func(g v1.Trigger) string {
+					return strings.TrimPrefix(string(g.TriggerType), "TRIGGER_TYPE_") + " " + string(g.Condition)
+				})
 				t.Row(w.ID, w.Name, names[w.WorkspaceID], strings.TrimPrefix(string(w.WebhookType), "WEBHOOK_TYPE_"),
 					strings.TrimPrefix(string(w.Mode), "WEBHOOK_MODE_"), w.URL, strings.Join(triggers, ", "))
 			}
