@@ -57,11 +57,7 @@ func newSessionEnd(a *app.App) *cobra.Command {
 		Short: "end a sign-in, such as that of a lost laptop",
 		Args:  args.Exactly("the id of a session"),
 		RunE: app.ByID(a, "a session", func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			if err := client.Act(ctx, c, v1.EndSession, id); err != nil {
-				return err
-			}
-			a.Printf("Ended session %d.\n", id)
-			return nil
+			return a.Say(client.Act(ctx, c, v1.EndSession, id), "Ended session %d.\n", id)
 		}),
 	}
 }

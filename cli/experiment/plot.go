@@ -77,11 +77,7 @@ func runPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions) e
 		return p.json(a.IO.Out)
 	}
 	lines, err := p.draw(a, o)
-	if err != nil {
-		return err
-	}
-	a.Printf("%s\n", strings.Join(lines, "\n"))
-	return nil
+	return a.Say(err, "%s\n", strings.Join(lines, "\n"))
 }
 
 // followPlot redraws until the experiment has ended. Without a terminal it draws once, at the

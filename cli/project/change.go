@@ -48,11 +48,7 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly("the name of a workspace", "the name of a project"),
 		RunE: call(a, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
-			if err := client.Act(ctx, c, change, p.ID); err != nil {
-				return err
-			}
-			a.Printf("Successfully %s project %s.\n", done, given[1])
-			return nil
+			return a.Say(client.Act(ctx, c, change, p.ID), "Successfully %s project %s.\n", done, given[1])
 		}),
 	}
 }

@@ -219,11 +219,7 @@ func newUnset(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Act(ctx, c, v1.DeleteQuota, id); err != nil {
-				return err
-			}
-			a.Done("Deleted quota %d", id)
-			return nil
+			return a.SayDone(client.Act(ctx, c, v1.DeleteQuota, id), "Deleted quota %d", id)
 		}),
 	}
 	o.flags(cmd)

@@ -54,10 +54,6 @@ func change(a *app.App, req v1.PatchAccessTokenRequest, format output.Format, sa
 			return format.Messages(a.IO.Out, resp.TokenInfo)
 		}
 		format.JSON = true
-		if err := format.Messages(a.IO.Out, resp.TokenInfo); err != nil {
-			return err
-		}
-		a.Printf(said, id)
-		return nil
+		return a.Say(format.Messages(a.IO.Out, resp.TokenInfo), said, id)
 	})
 }

@@ -147,11 +147,7 @@ func newDelete(a *app.App) *cobra.Command {
 					return err
 				}
 			}
-			if err := client.Act(ctx, c, v1.DeleteGroup, g.GroupID); err != nil {
-				return err
-			}
-			a.Printf("user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
-			return nil
+			return a.Say(client.Act(ctx, c, v1.DeleteGroup, g.GroupID), "user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -198,11 +194,7 @@ func newRename(a *app.App) *cobra.Command {
 		Args:  args.Exactly("the name of a group", "its new name"),
 		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, given []string) error {
 			resp, err := client.Send(ctx, c, v1.UpdateGroup, v1.UpdateGroupRequest{GroupID: found.GroupID, Name: given[1]}, found.GroupID)
-			if err != nil {
-				return err
-			}
-			a.Printf("user group with ID %d name changed from %s to %s\n", resp.Group.GroupID, given[0], resp.Group.Name)
-			return nil
+			return a.Say(err, "user group with ID %d name changed from %s to %s\n", resp.Group.GroupID, given[0], resp.Group.Name)
 		}),
 	}
 }

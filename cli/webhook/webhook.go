@@ -68,11 +68,7 @@ func act[Resp any](a *app.App, use, short, done string, do v1.Endpoint[v1.None, 
 		Short: short,
 		Args:  args.Exactly(webhookID),
 		RunE: app.ByID(a, aWebhook, func(ctx context.Context, c *client.Client, id int, given []string) error {
-			if err := client.Act(ctx, c, do, id); err != nil {
-				return err
-			}
-			a.Done("%s %s", done, given[0])
-			return nil
+			return a.SayDone(client.Act(ctx, c, do, id), "%s %s", done, given[0])
 		}),
 	}
 }
@@ -126,11 +122,7 @@ func newRedeliver(a *app.App) *cobra.Command {
 				return err
 			}
 			again, err := client.Send(ctx, c, v1.RedeliverWebhook, v1.None{}, id, int64(delivery))
-			if err != nil {
-				return err
-			}
-			a.Done("Queued delivery %d of webhook %s", again.ID, given[0])
-			return nil
+			return a.SayDone(err, "Queued delivery %d of webhook %s", again.ID, given[0])
 		}),
 	}
 }

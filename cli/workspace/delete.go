@@ -100,11 +100,7 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly("the name of a workspace"),
 		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
-			if err := client.Act(ctx, c, change, w.ID); err != nil {
-				return err
-			}
-			a.Printf("Successfully %s workspace %s.\n", done, given[0])
-			return nil
+			return a.Say(client.Act(ctx, c, change, w.ID), "Successfully %s workspace %s.\n", done, given[0])
 		}),
 	}
 }
