@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/task"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -58,10 +59,7 @@ func change(a *app.App, o *changeOptions) *cobra.Command {
 
 func names(ctx context.Context, c *client.Client) ([]string, error) {
 	resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
-	var list []string
-	for _, n := range resp.Agents {
-		list = append(list, path.Base(n.ID))
-	}
+	list := each.Of(resp.Agents, func(n v1.Agent) string { return path.Base(n.ID) })
 	slices.Sort(list)
 	return list, err
 }

@@ -56,8 +56,7 @@ func moment(flag, value string, now time.Time) (*time.Time, error) {
 		return nil, nil
 	}
 	if age, err := time.ParseDuration(value); err == nil && age >= 0 {
-		t := now.Add(-age)
-		return &t, nil
+		return new(now.Add(-age)), nil
 	}
 	t, err := v1.ParseTime(value)
 	if err != nil {
@@ -104,9 +103,6 @@ func runList(ctx context.Context, a *app.App, request v1.GetAuditRequest, limit 
 	t := table.New("ID", "Time", "User", "Verb", "Kind", "Object", "Names", "Result", "Times", "Credential", "Address", "Call")
 	for _, e := range list {
 		t.Row(e.ID, e.Time, e.Username, e.Verb, e.Kind, e.Object, string(e.Names), result(e), e.Times, e.Credential, e.Address, e.Method+" "+e.Path)
-	}
-	if list == nil {
-		list = []v1.AuditEntry{}
 	}
 	return format.Print(a.IO, t, list)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
@@ -64,10 +65,7 @@ func newProviders(a *app.App) *cobra.Command {
 				a.Printf("No SSO providers found.\n")
 				return nil
 			}
-			names := make([]string, len(list))
-			for i, p := range list {
-				names[i] = p.Name
-			}
+			names := each.Of(list, func(p v1.InfoSSOProvider) string { return p.Name })
 			a.Printf("Available providers: %s.\n", strings.Join(names, ", "))
 			return nil
 		},

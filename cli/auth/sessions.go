@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,9 @@ func newSessionList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list where you are signed in",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runSessionList(cmd.Context(), a, of, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			return runSessionList(ctx, a, c, of, format)
+		}),
 	}
 	cmd.Flags().StringVar(&of.Username, "of", "", "list where this user is signed in (administrators)")
 	cmd.Flags().BoolVarP(&of.All, "all", "a", false, "list where all users are signed in (administrators)")
@@ -35,22 +38,15 @@ func newSessionList(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func runSessionList(ctx context.Context, a *app.App, of v1.GetSessionsRequest, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runSessionList(ctx context.Context, a *app.App, c *client.Client, of v1.GetSessionsRequest, format output.Format) error {
 	list, err := client.List(ctx, c, v1.ListSessions, client.Page{}, &of)
 	if err != nil {
 		return err
 	}
 	t := table.New("ID", "User", "Signed in", "Last use", "Expires", "Address", "With", "Program", "This one")
 	for _, s := range list {
-		with := s.Provider
-		if with == "" {
-			with = "password"
-		}
-		t.Row(s.ID, s.Username, table.Time(s.CreatedAt), table.Time(s.LastUsedAt), table.Time(s.ExpiresAt), table.OrNA(s.Address), with, table.OrNA(s.Agent), s.Current)
+		t.Row(s.ID, s.Username, table.Time(s.CreatedAt), table.Time(s.LastUsedAt), table.Time(s.ExpiresAt), table.OrNA(s.Address),
+			cmp.Or(s.Provider, "password"), table.OrNA(s.Agent), s.Current)
 	}
 	return format.Print(a.IO, t, list)
 }
@@ -60,20 +56,8 @@ func newSessionEnd(a *app.App) *cobra.Command {
 		Use:   "end SESSION_ID",
 		Short: "end a sign-in, such as that of a lost laptop",
 		Args:  args.Exactly("the id of a session"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			id, err := args.ID("a session", given[0])
-			if err != nil {
-				return err
-			}
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := client.Act(cmd.Context(), c, v1.EndSession, id); err != nil {
-				return err
-			}
-			a.Printf("Ended session %d.\n", id)
-			return nil
-		},
+		RunE: app.ByID(a, "a session", func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return a.Say(client.Act(ctx, c, v1.EndSession, id), "Ended session %d.\n", id)
+		}),
 	}
 }

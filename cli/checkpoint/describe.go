@@ -13,24 +13,20 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-type describeOptions struct {
-	format output.Format
-}
-
 func newDescribe(a *app.App) *cobra.Command {
-	var o describeOptions
+	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "describe UUID",
 		Short: "show a checkpoint",
 		Args:  args.Exactly("the UUID of a checkpoint"),
 		RunE: app.Find(a, (*client.Client).Checkpoint, func(ctx context.Context, c *client.Client, k *v1.Checkpoint, _ []string) error {
-			if err := o.format.Print(a.IO, render.Checkpoint(k), k); err != nil || o.format.Structured() || o.format.CSV || len(k.Removals) == 0 {
+			if err := format.Print(a.IO, render.Checkpoint(k), k); err != nil || format.Structured() || format.CSV || len(k.Removals) == 0 {
 				return err
 			}
 			a.Printf("\nWhat was removed of it:\n")
 			return render.Removals(k.Removals).Write(a.IO.Out)
 		}),
 	}
-	o.format.Flags(cmd)
+	format.Flags(cmd)
 	return cmd
 }

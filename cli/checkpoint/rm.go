@@ -93,11 +93,8 @@ func runDelete(ctx context.Context, a *app.App, o rmOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.Send(ctx, c, v1.DeleteCheckpoints, v1.DeleteCheckpointsRequest{CheckpointUUIDs: listed(o.uuids)}); err != nil {
-		return err
-	}
-	a.Printf("Deletion of checkpoints %s is in progress\n", o.uuids)
-	return nil
+	_, err = client.Send(ctx, c, v1.DeleteCheckpoints, v1.DeleteCheckpointsRequest{CheckpointUUIDs: listed(o.uuids)})
+	return a.Say(err, "Deletion of checkpoints %s is in progress\n", o.uuids)
 }
 
 // listed splits a comma-separated list of UUIDs.

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -25,14 +26,11 @@ func kind() tasks.Kind {
 		Noun: "command", Nouns: "commands",
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
 			resp, err := client.Send(ctx, c, v1.ListCommands, q)
-			return tasks.Items(resp.Commands, item), err
+			return each.Of(resp.Commands, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
 			resp, err := client.Call(ctx, c, v1.GetCommand, id)
-			if err != nil {
-				return tasks.Item{}, nil, err
-			}
-			return item(resp.Command), resp.Config, nil
+			return item(resp.Command), resp.Config, err
 		},
 		Kill:       tasks.Kill(v1.KillCommand),
 		Prioritize: tasks.Prioritize(v1.PrioritizeCommand),

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/quote"
 )
@@ -110,11 +111,7 @@ func call(ctx context.Context, a *app.App, curl, header string, argv []string) e
 }
 
 func quoteAll(argv []string) string {
-	out := make([]string, len(argv))
-	for i, s := range argv {
-		out[i] = shellWord(s)
-	}
-	return strings.Join(out, " ")
+	return strings.Join(each.Of(argv, shellWord), " ")
 }
 
 // shellWord quotes a word for a shell.

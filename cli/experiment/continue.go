@@ -69,8 +69,7 @@ func runContinue(ctx context.Context, a *app.App, o continueOptions) error {
 	if err != nil {
 		return err
 	}
-	config := string(changed)
-	resp, err := client.Send(ctx, c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: o.id, OverrideConfig: &config})
+	resp, err := client.Send(ctx, c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: o.id, OverrideConfig: new(string(changed))})
 	if err != nil {
 		return input.Named(err, "override config", name)
 	}

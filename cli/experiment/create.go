@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/spf13/cobra"
 
@@ -140,17 +140,10 @@ func (o createOptions) check() error {
 }
 
 func (o createOptions) request(config string, files []v1.File) v1.CreateExperimentRequest {
-	activate, validateOnly := !o.paused, o.test
-	req := v1.CreateExperimentRequest{
-		Config: &config, ModelDefinition: files, Activate: &activate, ValidateOnly: &validateOnly,
+	return v1.CreateExperimentRequest{
+		Config: &config, ModelDefinition: files, Activate: new(!o.paused), ValidateOnly: new(o.test),
+		ProjectID: optional.NonZero(o.project), Template: optional.NonZero(o.template),
 	}
-	if o.project != 0 {
-		req.ProjectID = &o.project
-	}
-	if o.template != "" {
-		req.Template = &o.template
-	}
-	return req
 }
 
 // warnMissing warns if the entrypoint's file is not sent.
@@ -158,10 +151,7 @@ func warnMissing(a *app.App, entrypoint *expconf.Entrypoint, files []v1.File) {
 	if entrypoint == nil {
 		return
 	}
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = f.Path
-	}
+	paths := each.Of(files, func(f v1.File) string { return f.Path })
 	if missing := entry.Missing(*entrypoint, paths); missing != "" {
 		a.IO.Warn("Warning: %s", missing)
 	}
@@ -179,10 +169,7 @@ func (l loaded) named(err error) error { return input.Named(err, masterName, l.n
 
 // remark prints the master's remarks about the configuration.
 func (l loaded) remark(a *app.App, resp *v1.CreateExperimentResponse) {
-	remarks := make([]string, len(resp.Remarks))
-	for i, r := range resp.Remarks {
-		remarks[i] = input.NamedText(r, masterName, l.name)
-	}
+	remarks := each.Of(resp.Remarks, func(r string) string { return input.NamedText(r, masterName, l.name) })
 	upload.Remark(a.IO, resp.Warnings, remarks, l.said)
 }
 
@@ -232,13 +219,10 @@ func nothingIn(name string, raw expconf.Raw) error {
 }
 
 func readConfig(a *app.App, file string) (name string, text []byte, err error) {
-	if file == "-" {
-		text, err = io.ReadAll(a.IO.In)
+	if name = file; file == "-" {
 		name = "the standard input"
-	} else {
-		text, err = os.ReadFile(file)
-		name = file
 	}
+	text, err = input.Read(a.IO.In, file)
 	if err != nil {
 		return "", nil, fault.New(fault.Invalid, "cannot read the configuration: %w", err)
 	}

@@ -49,11 +49,7 @@ func runDelete(ctx context.Context, a *app.App, o deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := client.Act(ctx, c, v1.DeleteExperiment, o.id); err != nil {
-		return err
-	}
-	a.Printf("Deletion of experiment %d is in progress\n", o.id)
-	return nil
+	return a.Say(client.Act(ctx, c, v1.DeleteExperiment, o.id), "Deletion of experiment %d is in progress\n", o.id)
 }
 
 func newDeleteEvents(a *app.App) *cobra.Command {

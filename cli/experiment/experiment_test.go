@@ -377,7 +377,11 @@ func followedPlot(t *testing.T, m *world) {
 		return false
 	})
 	a.IO.OutTTY = true
-	if err := runPlot(t.Context(), a, plotOptions{id: id, follow: true}); err != nil {
+	c, err := a.Client(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runPlot(t.Context(), a, c, plotOptions{id: id, follow: true}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -42,8 +43,7 @@ func (o *filterFlags) given() bool {
 // filter converts the flags to a filter.
 func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
 	f, err := find.Experiments.Parse(o.where, now)
-	var wrong *find.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*find.Error](err); ok {
 		return f, &exit.UsageError{Message: wrong.Caret(o.where) + "\n" + wrong.Message, Hint: wrong.Hint}
 	}
 	if err != nil {
@@ -59,11 +59,8 @@ func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
 		}
 		line.WriteString("(" + strings.Join(parts, joined) + ")")
 	}
-	equal := func(column string, values []string) (out []string) {
-		for _, v := range values {
-			out = append(out, column+" = "+quoted(v))
-		}
-		return out
+	equal := func(column string, values []string) []string {
+		return each.Of(values, func(v string) string { return column + " = " + quoted(v) })
 	}
 	if o.name != "" {
 		and([]string{"name ~ " + quoted(o.name)}, "")
@@ -73,7 +70,7 @@ func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
 	and(equal("state", o.states), " or ")
 	and(o.ofProject(), " and ")
 	rest, err := find.Experiments.Parse(line.String(), now)
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*find.Error](err); ok {
 		return f, &exit.UsageError{Message: wrong.Message, Hint: wrong.Hint}
 	}
 	return f.And(rest), err
@@ -108,17 +105,12 @@ func (o *filterFlags) search(ctx context.Context, c *client.Client, f find.Filte
 	if err != nil {
 		return nil, &exit.UsageError{Message: "--sort: " + err.Error()}
 	}
-	filter, lean := string(raw), !full
-	return client.Collect(c.SearchExperiments(ctx, v1.SearchExperimentsRequest{Filter: &filter, Sort: &sort, WithoutConfig: &lean}, page))
+	return client.Collect(c.SearchExperiments(ctx, v1.SearchExperimentsRequest{Filter: new(string(raw)), Sort: &sort, WithoutConfig: new(!full)}, page))
 }
 
 // experimentsOf returns the experiments of a search result.
 func experimentsOf(found []v1.SearchExperimentExperiment) []v1.Experiment {
-	out := make([]v1.Experiment, len(found))
-	for i, one := range found {
-		out[i] = one.Experiment
-	}
-	return out
+	return each.Of(found, func(one v1.SearchExperimentExperiment) v1.Experiment { return one.Experiment })
 }
 
 // asksFor reports whether a filter has a condition on a field of experiments.

@@ -53,10 +53,7 @@ func taskOfFirstTrial(c *client.Client, id int) func(context.Context) (string, e
 			return "", err
 		}
 		trial, err := c.Trial(ctx, n)
-		if err != nil {
-			return "", err
-		}
-		return trial.TaskID, nil
+		return trial.TaskID, err
 	}
 }
 

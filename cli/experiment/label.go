@@ -26,11 +26,8 @@ func newLabelVerb(a *app.App, verb, short, done string, change v1.Endpoint[v1.No
 		Args:              args.Exactly("the ID of an experiment", "a label"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, given []string) error {
-			if _, err := client.Call(ctx, c, change, id, given[1]); err != nil {
-				return err
-			}
-			a.Printf(done, given[1], id)
-			return nil
+			_, err := client.Call(ctx, c, change, id, given[1])
+			return a.Say(err, done, given[1], id)
 		}),
 	}
 }

@@ -58,8 +58,7 @@ func (o *listOptions) experiments(ctx context.Context, c *client.Client, me stri
 	if !o.given() {
 		var q v1.GetExperimentsRequest
 		if !o.all {
-			shown := false
-			q.Archived, q.Users = &shown, []string{me}
+			q.Archived, q.Users = new(false), []string{me}
 		}
 		return client.List(ctx, c, v1.ListExperiments, o.pages.Page(), &q)
 	}

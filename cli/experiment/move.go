@@ -23,11 +23,8 @@ func newMove(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := client.Send(ctx, c, v1.MoveExperiment, v1.MoveRequest{ExperimentID: id, DestinationProjectID: p.ID}, id); err != nil {
-				return err
-			}
-			a.Printf("Moved experiment %d to project \"%s\"\n", id, given[2])
-			return nil
+			_, err = client.Send(ctx, c, v1.MoveExperiment, v1.MoveRequest{ExperimentID: id, DestinationProjectID: p.ID}, id)
+			return a.Say(err, "Moved experiment %d to project \"%s\"\n", id, given[2])
 		}),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/spelling"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -87,15 +88,8 @@ func stillGoing(ctx context.Context, a *app.App, c *client.Client, e v1.Experime
 		return err
 	}
 	fmt.Fprintf(a.IO.Err, "Trial %d is %s; experiment %d is %s with %s.\nWait for its end with `det experiment wait %d`.\n%s\n",
-		id, bare(trial.State), e.ID, bare(e.State), trials(e.NumTrials), e.ID, page(c, e.ID))
+		id, bare(trial.State), e.ID, bare(e.State), spelling.Count(e.NumTrials, "trial"), e.ID, page(c, e.ID))
 	return exit.Of(v1.ExperimentState(trial.State))
-}
-
-func trials(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
 }
 
 // interrupted tells who stopped following that nothing else has stopped.

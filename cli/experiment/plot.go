@@ -47,12 +47,10 @@ func newPlot(a *app.App) *cobra.Command {
 		Long:              plotLong,
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
-				return err
-			}
-			return runPlot(cmd.Context(), a, o)
-		},
+		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			o.id = id
+			return runPlot(ctx, a, c, o)
+		}),
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.trial, "trial", 0, "draw this trial")
@@ -67,27 +65,19 @@ func newPlot(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func runPlot(ctx context.Context, a *app.App, o plotOptions) error {
-	c, err := a.Client(ctx)
+func runPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions) error {
+	if o.follow {
+		return followPlot(ctx, a, c, o)
+	}
+	p, err := loadPlot(ctx, c, o)
 	if err != nil {
 		return err
 	}
-	if !o.follow {
-		p, err := loadPlot(ctx, c, o)
-		if err != nil {
-			return err
-		}
-		if o.json {
-			return p.json(a.IO.Out)
-		}
-		lines, err := p.draw(a, o)
-		if err != nil {
-			return err
-		}
-		a.Printf("%s\n", strings.Join(lines, "\n"))
-		return nil
+	if o.json {
+		return p.json(a.IO.Out)
 	}
-	return followPlot(ctx, a, c, o)
+	lines, err := p.draw(a, o)
+	return a.Say(err, "%s\n", strings.Join(lines, "\n"))
 }
 
 // followPlot redraws until the experiment has ended. Without a terminal it draws once, at the

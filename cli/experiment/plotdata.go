@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/chart"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -169,10 +171,10 @@ func (p *plot) arrange(training, validation map[string][]chart.Point) {
 			Name: label, Points: points, Marks: marks, Note: p.note(name, points, marks),
 		})
 	}
-	for _, name := range sortedKeys(training) {
+	for _, name := range slices.Sorted(maps.Keys(training)) {
 		add(client.TrainingGroup, name, training[name], false)
 	}
-	for _, name := range sortedKeys(validation) {
+	for _, name := range slices.Sorted(maps.Keys(validation)) {
 		add(client.ValidationGroup, name, validation[name], true)
 	}
 	rank := func(q panel) int {
@@ -190,15 +192,6 @@ func (p *plot) arrange(training, validation map[string][]chart.Point) {
 	slices.SortFunc(p.panels, func(a, b panel) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.name, b.name))
 	})
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // baseName is the name of a metric without the words for training and validation.
@@ -259,13 +252,7 @@ func (p *plot) find(name string) (panel, bool) {
 	return panel{}, false
 }
 
-func (p *plot) names() []string {
-	var out []string
-	for _, q := range p.panels {
-		out = append(out, q.name)
-	}
-	return out
-}
+func (p *plot) names() []string { return each.Of(p.panels, func(q panel) string { return q.name }) }
 
 // json writes the points as JSON for other programs.
 func (p *plot) json(w io.Writer) error {
@@ -273,10 +260,7 @@ func (p *plot) json(w io.Writer) error {
 	var all []any
 	for _, q := range p.panels {
 		for _, s := range q.series {
-			points := make([][2]any, len(s.Points))
-			for i, pt := range s.Points {
-				points[i] = [2]any{pt.X, finiteOrText(pt.Y)}
-			}
+			points := each.Of(s.Points, func(pt chart.Point) [2]any { return [2]any{pt.X, finiteOrText(pt.Y)} })
 			all = append(all, map[string]any{"metric": s.Name, "points": points})
 		}
 	}

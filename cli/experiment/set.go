@@ -83,9 +83,6 @@ func runSet(ctx context.Context, a *app.App, patch v1.PatchExperiment, done stri
 	if err != nil {
 		return err
 	}
-	if _, err := client.Send(ctx, c, v1.ChangeExperiment, patch, patch.ID); err != nil {
-		return err
-	}
-	a.Printf("%s\n", done)
-	return nil
+	_, err = client.Send(ctx, c, v1.ChangeExperiment, patch, patch.ID)
+	return a.Say(err, "%s\n", done)
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,8 +31,7 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	if err != nil {
 		return err
 	}
-	validateOnly := false
-	req.Config, req.ValidateOnly = &tiny, &validateOnly
+	req.Config, req.ValidateOnly = &tiny, new(false)
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
 		return unanswered(ctx, a, err)
@@ -104,10 +104,7 @@ func least(value any) any {
 	case "log":
 		base, _ := group["base"].(float64)
 		exponent, _ := group["minval"].(float64)
-		if base == 0 {
-			base = 10
-		}
-		return math.Pow(base, exponent)
+		return math.Pow(cmp.Or(base, 10), exponent)
 	case "categorical":
 		if vals, ok := group["vals"].([]any); ok && len(vals) > 0 {
 			return vals[0]

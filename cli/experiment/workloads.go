@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -50,20 +51,10 @@ func steps(workloads []v1.WorkloadContainer) []step {
 		if m := w.Validation; m != nil {
 			s := at(m.TotalBatches, m.EndTime)
 			s.validation, s.validated, s.validationState = values(m.Metrics.AvgMetrics), m.EndTime, "COMPLETED"
-			if s.state == "" {
-				s.state = s.validationState
-			}
+			s.state = cmp.Or(s.state, s.validationState)
 		}
 	}
-	return slices.SortedFunc(maps.Values(dereferenced(byBatches)), func(a, b step) int { return cmp.Compare(a.batches, b.batches) })
-}
-
-func dereferenced(m map[int]*step) map[int]step {
-	out := make(map[int]step, len(m))
-	for k, v := range m {
-		out[k] = *v
-	}
-	return out
+	return each.Of(slices.Sorted(maps.Keys(byBatches)), func(batches int) step { return *byBatches[batches] })
 }
 
 // values decodes metrics for cells: numbers as numbers, everything else as text.
@@ -96,21 +87,19 @@ func workloadTable(all []described, metrics bool) *table.Table {
 		step
 	}
 	var lines []line
-	training, validation := map[string]bool{}, map[string]bool{}
+	training, validation := map[string]any{}, map[string]any{} // the names of the columns
 	for _, d := range all {
 		for _, t := range d.trials {
 			for _, s := range steps(d.workloads[t.ID]) {
 				lines = append(lines, line{t.ID, s})
-				for name := range s.training {
-					training[name] = metrics
-				}
-				for name := range s.validation {
-					validation[name] = metrics
+				if metrics {
+					maps.Copy(training, s.training)
+					maps.Copy(validation, s.validation)
 				}
 			}
 		}
 	}
-	tNames, vNames := wanted(training), wanted(validation)
+	tNames, vNames := slices.Sorted(maps.Keys(training)), slices.Sorted(maps.Keys(validation))
 	headers := []string{"Trial ID", "# of Batches", "State", "Report Time"}
 	for _, n := range tNames {
 		headers = append(headers, "Training Metric: "+n)
@@ -132,15 +121,4 @@ func workloadTable(all []described, metrics bool) *table.Table {
 		t.Row(row...)
 	}
 	return t
-}
-
-func wanted(names map[string]bool) []string {
-	var out []string
-	for n, yes := range names {
-		if yes {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

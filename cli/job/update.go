@@ -22,7 +22,6 @@ store a checkpoint and resume there. --ahead-of and --behind-of move a job next 
 another job that waits in the same pool, and give it the priority of that job.`
 
 func newUpdate(a *app.App) *cobra.Command {
-	var u v1.QueueControl
 	var priority int
 	var weight float64
 	var pool, ahead, behind string
@@ -33,13 +32,8 @@ func newUpdate(a *app.App) *cobra.Command {
 		Long:    updateLong,
 		Args:    args.Exactly("the ID of a job"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			u.JobID = given[0]
-			f := cmd.Flags()
-			set(f.Changed("priority"), &u.Priority, &priority)
-			set(f.Changed("weight"), &u.Weight, &weight)
-			set(f.Changed("resource-pool"), &u.ResourcePool, &pool)
-			set(f.Changed("ahead-of"), &u.AheadOf, &ahead)
-			set(f.Changed("behind-of"), &u.BehindOf, &behind)
+			u := v1.QueueControl{JobID: given[0], Priority: args.Given(cmd, "priority", priority), Weight: args.Given(cmd, "weight", weight),
+				ResourcePool: args.Given(cmd, "resource-pool", pool), AheadOf: args.Given(cmd, "ahead-of", ahead), BehindOf: args.Given(cmd, "behind-of", behind)}
 			if u == (v1.QueueControl{JobID: u.JobID}) {
 				return args.Wrong(cmd, "nothing to change: give --priority, --weight, --resource-pool, --ahead-of or --behind-of")
 			}
@@ -54,12 +48,6 @@ func newUpdate(a *app.App) *cobra.Command {
 	f.StringVar(&behind, "behind-of", "", "move the job directly behind this one")
 	cmd.MarkFlagsMutuallyExclusive("priority", "weight", "resource-pool", "ahead-of", "behind-of")
 	return cmd
-}
-
-func set[T any](given bool, to **T, value *T) {
-	if given {
-		*to = value
-	}
 }
 
 func newUpdateBatch(a *app.App) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -36,11 +37,7 @@ func newConfigSet(a *app.App) *cobra.Command {
 }
 
 func levelNames() []string {
-	var out []string
-	for _, l := range v1.LogLevels()[1:] {
-		out = append(out, strings.TrimPrefix(string(l), "LOG_LEVEL_"))
-	}
-	return out
+	return each.Of(v1.LogLevels()[1:], func(l v1.LogLevel) string { return strings.TrimPrefix(string(l), "LOG_LEVEL_") })
 }
 
 func runConfigSet(ctx context.Context, a *app.App, o configSetOptions) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -43,7 +44,7 @@ func newMessageSet(a *app.App) *cobra.Command {
 }
 
 func runMessageSet(ctx context.Context, a *app.App, o messageOptions) error {
-	req := v1.SetClusterMessageRequest{Message: o.message}
+	req := v1.SetClusterMessageRequest{Message: o.message, Duration: optional.NonZero(o.duration)}
 	if o.message == "" {
 		return &exit.UsageError{Message: "provide a message with -m"}
 	}
@@ -56,9 +57,6 @@ func runMessageSet(ctx context.Context, a *app.App, o messageOptions) error {
 	}
 	if req.EndTime, err = timeOf("--end", o.end); err != nil {
 		return err
-	}
-	if o.duration != "" {
-		req.Duration = &o.duration
 	}
 	c, err := a.Client(ctx)
 	if err != nil {

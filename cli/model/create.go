@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -26,9 +27,7 @@ func newCreate(a *app.App) *cobra.Command {
 		Args:  args.Exactly(aModel),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
 			o.req.Name = given[0]
-			if o.workspace != "" {
-				o.req.WorkspaceName = &o.workspace
-			}
+			o.req.WorkspaceName = optional.NonZero(o.workspace)
 			resp, err := client.Send(ctx, c, v1.CreateModel, o.req)
 			if err != nil {
 				return err

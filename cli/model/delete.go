@@ -20,11 +20,7 @@ func newDelete(a *app.App) *cobra.Command {
 
 		ValidArgsFunction: complete.Models(a),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if err := client.Act(ctx, c, v1.DeleteModel, given[0]); err != nil {
-				return err
-			}
-			a.Done("Deleted model %s", given[0])
-			return nil
+			return a.SayDone(client.Act(ctx, c, v1.DeleteModel, given[0]), "Deleted model %s", given[0])
 		}),
 	}
 }
@@ -45,11 +41,7 @@ func newDeleteVersion(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Act(cmd.Context(), c, v1.DeleteModelVersion, given[0], number); err != nil {
-				return err
-			}
-			a.Done("Deleted version %s of model %s", given[1], given[0])
-			return nil
+			return a.SayDone(client.Act(cmd.Context(), c, v1.DeleteModelVersion, given[0], number), "Deleted version %s of model %s", given[1], given[0])
 		},
 	}
 }

@@ -52,10 +52,7 @@ func chosen(ctx context.Context, c *client.Client, m *v1.Model, version int) ([]
 		return client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{Limit: 1, Single: true}))
 	}
 	v, err := client.Call(ctx, c, v1.GetModelVersion, fmt.Sprint(m.ID), version)
-	if err != nil {
-		return nil, err
-	}
-	return []v1.ModelVersion{v.ModelVersion}, nil
+	return []v1.ModelVersion{v.ModelVersion}, err
 }
 
 func newListVersions(a *app.App) *cobra.Command {

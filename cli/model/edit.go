@@ -1,9 +1,6 @@
 package model
 
 import (
-	"io"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
@@ -44,12 +41,7 @@ type changes struct {
 
 func (t *texts) changes(a *app.App, cmd *cobra.Command, word string) (ch changes, err error) {
 	given := cmd.Flags().Changed
-	if given("name") {
-		ch.name = &t.name
-	}
-	if given(word) {
-		ch.text = &t.text
-	}
+	ch.name, ch.text = args.Given(cmd, "name", t.name), args.Given(cmd, word, t.text)
 	if given("label") || t.noLabels {
 		ch.labels = &t.labels
 	}
@@ -58,8 +50,7 @@ func (t *texts) changes(a *app.App, cmd *cobra.Command, word string) (ch changes
 		if err != nil {
 			return ch, err
 		}
-		notes := string(text)
-		ch.notes = &notes
+		ch.notes = new(string(text))
 	}
 	if given("metadata") {
 		text, err := read(a, t.metadata)
@@ -76,12 +67,8 @@ func (t *texts) changes(a *app.App, cmd *cobra.Command, word string) (ch changes
 }
 
 // read reads a file, or the standard input for a dash.
-func read(a *app.App, file string) (text []byte, err error) {
-	if file == "-" {
-		text, err = io.ReadAll(a.IO.In)
-	} else {
-		text, err = os.ReadFile(file)
-	}
+func read(a *app.App, file string) ([]byte, error) {
+	text, err := input.Read(a.IO.In, file)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cannot read %s: %w", file, err)
 	}

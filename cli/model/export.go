@@ -12,9 +12,9 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/download"
 	"github.com/detent-ml/detent/cli/internal/fetch"
 	"github.com/detent-ml/detent/cli/internal/output"
-	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
@@ -68,18 +68,7 @@ checkpoint, a model card (README.md), and all that the master knows about the ve
 
 // export writes the card last: a folder with a card is complete.
 func export(ctx context.Context, a *app.App, c *client.Client, v v1.ModelVersion, o exportOptions) error {
-	var total, done int64
-	for _, n := range v.Checkpoint.Resources {
-		total += n
-	}
-	bar := upload.NewBar(a.IO, "Downloading")
-	_, err := fetch.Checkpoint(ctx, fetch.Options{Client: c, Checkpoint: &v.Checkpoint, Dir: filepath.Join(o.dir, "checkpoint"), Mode: fetch.Mode(o.mode.Value),
-		Progress: func(n int64) {
-			done += n
-			bar.Update(done, max(total, done))
-		}})
-	bar.Done()
-	if err != nil {
+	if _, err := download.Fetch(ctx, a, download.Options{Client: c, Checkpoint: &v.Checkpoint, Dir: filepath.Join(o.dir, "checkpoint"), Mode: fetch.Mode(o.mode.Value)}); err != nil {
 		return err
 	}
 	all, err := os.Create(filepath.Join(o.dir, "model.json"))

@@ -40,26 +40,19 @@ func runMove(ctx context.Context, a *app.App, name, workspace string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.Send(ctx, c, v1.MoveModel, v1.MoveModelRequest{ModelName: name, DestinationWorkspaceID: w.ID}, name); err != nil {
-		return err
-	}
-	a.Done("Moved model %s to workspace %s", name, workspace)
-	return nil
+	_, err = client.Send(ctx, c, v1.MoveModel, v1.MoveModelRequest{ModelName: name, DestinationWorkspaceID: w.ID}, name)
+	return a.SayDone(err, "Moved model %s to workspace %s", name, workspace)
 }
 
 func newArchive(a *app.App, archived bool) *cobra.Command {
-	use, short, done := "archive NAME", "archive a model; an archived model rejects changes and new versions", "Archived model "
+	change, use, short, done := v1.ArchiveModel, "archive NAME", "archive a model; an archived model rejects changes and new versions", "Archived model "
 	if !archived {
-		use, short, done = "unarchive NAME", "restore a model from the archive", "Unarchived model "
+		change, use, short, done = v1.UnarchiveModel, "unarchive NAME", "restore a model from the archive", "Unarchived model "
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly(aModel), ValidArgsFunction: complete.Models(a),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if err := c.ArchiveModel(ctx, given[0], archived); err != nil {
-				return err
-			}
-			a.Done("%s%s", done, given[0])
-			return nil
+			return a.SayDone(client.Act(ctx, c, change, given[0]), "%s%s", done, given[0])
 		}),
 	}
 }

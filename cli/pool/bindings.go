@@ -35,11 +35,8 @@ func newBind(a *app.App, verb, short, done string, do v1.Endpoint[v1.PoolBinding
 			return nil
 		},
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if _, err := client.Send(ctx, c, do, v1.PoolBindings{ResourcePoolName: given[0], WorkspaceNames: given[1:]}, given[0]); err != nil {
-				return err
-			}
-			a.Printf(done, given[0], strings.Join(given[1:], ", "))
-			return nil
+			_, err := client.Send(ctx, c, do, v1.PoolBindings{ResourcePoolName: given[0], WorkspaceNames: given[1:]}, given[0])
+			return a.Say(err, done, given[0], strings.Join(given[1:], ", "))
 		}),
 	}
 }

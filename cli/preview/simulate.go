@@ -1,8 +1,11 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/table"
@@ -51,9 +54,7 @@ func simulate(a *app.App, o options) error {
 	if o.format.Structured() {
 		return o.format.Messages(a.IO.Out, out)
 	}
-	if measure == "" {
-		measure = "units"
-	}
+	measure = cmp.Or(measure, "units")
 	t := table.New("Trials", "Trained")
 	for _, s := range out.Lengths {
 		t.Row(s.Trials, fmt.Sprintf("%d %s", s.Units, measure))
@@ -124,12 +125,8 @@ func lengths(trials []sim.Trial) []share {
 		count[t.Trained]++
 	}
 	var list []share
-	for units, n := range count {
-		at := 0
-		for at < len(list) && list[at].Units < int(units) {
-			at++
-		}
-		list = append(list[:at], append([]share{{n, int(units)}}, list[at:]...)...)
+	for _, units := range slices.Sorted(maps.Keys(count)) {
+		list = append(list, share{count[units], int(units)})
 	}
 	return list
 }

@@ -41,18 +41,14 @@ func newDelete(a *app.App) *cobra.Command {
 }
 
 func newArchive(a *app.App, archived bool) *cobra.Command {
-	use, short, done := "archive WORKSPACE PROJECT", "hide a project, and refuse new experiments in it", "archived"
+	change, use, short, done := v1.ArchiveProject, "archive WORKSPACE PROJECT", "hide a project, and refuse new experiments in it", "archived"
 	if !archived {
-		use, short, done = "unarchive WORKSPACE PROJECT", "show a project again, and accept experiments in it", "un-archived"
+		change, use, short, done = v1.UnarchiveProject, "unarchive WORKSPACE PROJECT", "show a project again, and accept experiments in it", "un-archived"
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly("the name of a workspace", "the name of a project"),
 		RunE: call(a, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
-			if err := c.ArchiveProject(ctx, p.ID, archived); err != nil {
-				return err
-			}
-			a.Printf("Successfully %s project %s.\n", done, given[1])
-			return nil
+			return a.Say(client.Act(ctx, c, change, p.ID), "Successfully %s project %s.\n", done, given[1])
 		}),
 	}
 }
@@ -75,15 +71,7 @@ func newEdit(a *app.App) *cobra.Command {
 	f.StringVar(&o.key, "key", "", "short name, which prefixes the numbers of runs")
 	o.format.Flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, given []string) error {
-		var change v1.PatchProject
-		for flag, field := range map[string]struct {
-			to   **string
-			text *string
-		}{"new_name": {&change.Name, &o.name}, "description": {&change.Description, &o.description}, "key": {&change.Key, &o.key}} {
-			if f.Changed(flag) {
-				*field.to = field.text
-			}
-		}
+		change := v1.PatchProject{Name: args.Given(cmd, "new_name", o.name), Description: args.Given(cmd, "description", o.description), Key: args.Given(cmd, "key", o.key)}
 		if change == (v1.PatchProject{}) {
 			return &exit.UsageError{Message: "nothing to change: set --new_name, --description or --key"}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/workspace"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -66,8 +67,7 @@ func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Projec
 	}
 	q := v1.GetExperimentsRequest{ProjectID: p.ID, Order: v1.Order{SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}}
 	if !o.all {
-		shown := false
-		q.Archived, q.Users = &shown, []string{s.User}
+		q.Archived, q.Users = new(false), []string{s.User}
 	}
 	all, err := client.List(ctx, s.Client, v1.ListExperiments, o.pages.Page(), &q)
 	if err != nil {
@@ -88,13 +88,7 @@ func newCreate(a *app.App) *cobra.Command {
 		Short: "create a project in a workspace",
 		Args:  args.Exactly("the name of a workspace", "a name"),
 		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
-			req := v1.PostProjectRequest{Name: given[1], WorkspaceID: w.ID}
-			if o.description != "" {
-				req.Description = &o.description
-			}
-			if o.key != "" {
-				req.Key = &o.key
-			}
+			req := v1.PostProjectRequest{Name: given[1], WorkspaceID: w.ID, Description: optional.NonZero(o.description), Key: optional.NonZero(o.key)}
 			resp, err := client.Send(ctx, c, v1.CreateProject, req, req.WorkspaceID)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -94,11 +95,7 @@ func newList(a *app.App) *cobra.Command {
 func tableOf(list []v1.Quota) *table.Table {
 	t := table.New("ID", "Workspace", "Project", "User", "Pool", "Bounds", "Used", "Soft", "Hard", "State")
 	for _, q := range list {
-		pool := q.ResourcePool
-		if pool == "" {
-			pool = "all"
-		}
-		t.Row(q.ID, q.WorkspaceName, q.ProjectName, q.Username, pool, bounds(q), strconv.FormatFloat(q.Used, 'f', decimals(q), 64), number(q.Soft), number(q.Hard), state(q))
+		t.Row(q.ID, q.WorkspaceName, q.ProjectName, q.Username, cmp.Or(q.ResourcePool, "all"), bounds(q), strconv.FormatFloat(q.Used, 'f', decimals(q), 64), q.Soft, q.Hard, state(q))
 	}
 	return t
 }
@@ -119,13 +116,6 @@ func bounds(q v1.Quota) string {
 		return "slot-hours in total"
 	}
 	return fmt.Sprintf("slot-hours per %s", q.Period)
-}
-
-func number(n *int) any {
-	if n == nil {
-		return nil
-	}
-	return *n
 }
 
 // state compares what is used with the bounds.
@@ -201,14 +191,7 @@ func newSet(a *app.App) *cobra.Command {
 				return err
 			}
 			r := o.request(q)
-			for flag, bound := range map[string]struct {
-				to    **int
-				value *int
-			}{"soft": {&r.Soft, &soft}, "hard": {&r.Hard, &hard}} {
-				if cmd.Flags().Changed(flag) {
-					*bound.to = bound.value
-				}
-			}
+			r.Soft, r.Hard = args.Given(cmd, "soft", soft), args.Given(cmd, "hard", hard)
 			set, err := client.Send(ctx, c, v1.PutQuota, r)
 			if err != nil {
 				return err
@@ -236,11 +219,7 @@ func newUnset(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Act(ctx, c, v1.DeleteQuota, id); err != nil {
-				return err
-			}
-			a.Done("Deleted quota %d", id)
-			return nil
+			return a.SayDone(client.Act(ctx, c, v1.DeleteQuota, id), "Deleted quota %d", id)
 		}),
 	}
 	o.flags(cmd)

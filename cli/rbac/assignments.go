@@ -21,19 +21,15 @@ func newUserRoles(a *app.App) *cobra.Command {
 		Use:   "list-users-roles USERNAME",
 		Short: "list the roles of a user",
 		Args:  args.Exactly("a username"),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			return runUserRoles(ctx, a, c, given[0], format)
+		RunE: app.Find(a, (*client.Client).UserByName, func(ctx context.Context, c *client.Client, u *v1.User, _ []string) error {
+			return runUserRoles(ctx, a, c, u, format)
 		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runUserRoles(ctx context.Context, a *app.App, c *client.Client, name string, format output.Format) error {
-	u, err := c.UserByName(ctx, name)
-	if err != nil {
-		return err
-	}
+func runUserRoles(ctx context.Context, a *app.App, c *client.Client, u *v1.User, format output.Format) error {
 	found, err := client.Call(ctx, c, v1.GetRolesAssignedToUser, u.ID)
 	if err != nil {
 		return err
@@ -45,30 +41,19 @@ func runUserRoles(ctx context.Context, a *app.App, c *client.Client, name string
 	t := table.New("Role Name", "Role ID", "Assigned Directly To User", "Assigned To Group Name", "Assigned To Group ID", "Scope Cluster", "Scope Workspace Name", "Scope Workspace ID")
 	for _, r := range found.Roles {
 		for _, x := range r.UserRoleAssignments {
-			in, err := known.workspace(ctx, x.RoleAssignment.ScopeWorkspaceID)
-			if err != nil {
-				return err
-			}
+			in := known.workspace(ctx, x.RoleAssignment.ScopeWorkspaceID)
 			t.Row(r.Role.Name, r.Role.RoleID, true, nil, nil, x.RoleAssignment.ScopeCluster, in, x.RoleAssignment.ScopeWorkspaceID)
 		}
 		for _, x := range r.GroupRoleAssignments {
-			in, err := known.workspace(ctx, x.RoleAssignment.ScopeWorkspaceID)
-			if err != nil {
-				return err
-			}
-			group, err := known.group(ctx, x.GroupID)
-			if err != nil {
-				return err
-			}
+			in, group := known.workspace(ctx, x.RoleAssignment.ScopeWorkspaceID), known.group(ctx, x.GroupID)
 			t.Row(r.Role.Name, r.Role.RoleID, false, group, x.GroupID, x.RoleAssignment.ScopeCluster, in, x.RoleAssignment.ScopeWorkspaceID)
 		}
 		for _, x := range r.EverybodysRoles {
-			in, err := known.workspace(ctx, x.ScopeWorkspaceID)
-			if err != nil {
-				return err
-			}
-			t.Row(r.Role.Name, r.Role.RoleID, false, "everybody", nil, x.ScopeCluster, in, x.ScopeWorkspaceID)
+			t.Row(r.Role.Name, r.Role.RoleID, false, "everybody", nil, x.ScopeCluster, known.workspace(ctx, x.ScopeWorkspaceID), x.ScopeWorkspaceID)
 		}
+	}
+	if known.err != nil {
+		return known.err
 	}
 	if t.Len() == 0 && !format.CSV {
 		a.Printf("user has no role assignments\n")
@@ -83,19 +68,15 @@ func newGroupRoles(a *app.App) *cobra.Command {
 		Use:   "list-groups-roles GROUP_NAME",
 		Short: "list the roles of a group",
 		Args:  args.Exactly("the name of a group"),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			return runGroupRoles(ctx, a, c, given[0], format)
+		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, g *v1.Group, _ []string) error {
+			return runGroupRoles(ctx, a, c, g, format)
 		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, name string, format output.Format) error {
-	g, err := c.GroupByName(ctx, name)
-	if err != nil {
-		return err
-	}
+func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, g *v1.Group, format output.Format) error {
 	found, err := client.Call(ctx, c, v1.GetRolesAssignedToGroup, g.GroupID)
 	if err != nil {
 		return err
@@ -112,9 +93,9 @@ func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, name strin
 			all.Row(r.Name, r.RoleID, nil, nil, true)
 		}
 		for _, id := range found.Assignments[i].ScopeWorkspaceIDs {
-			in, err := known.workspace(ctx, &id)
-			if err != nil {
-				return err
+			in := known.workspace(ctx, &id)
+			if known.err != nil {
+				return known.err
 			}
 			t.Row(id, in, false)
 			all.Row(r.Name, r.RoleID, id, in, false)

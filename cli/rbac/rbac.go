@@ -53,11 +53,12 @@ func permissionTable(list []v1.Permission) *table.Table {
 	return t
 }
 
-// names finds the names of workspaces and groups, each once.
+// names finds the names of workspaces and groups, each once. After an error, which stays in err, it asks no more.
 type names struct {
 	c          *client.Client
 	workspaces map[int]string
 	groups     map[int]string
+	err        error
 }
 
 func newNames(c *client.Client) *names {
@@ -65,36 +66,38 @@ func newNames(c *client.Client) *names {
 }
 
 // workspace is the name of a workspace; nil for a workspace that the caller does not see.
-func (n *names) workspace(ctx context.Context, id *int) (any, error) {
+func (n *names) workspace(ctx context.Context, id *int) any {
 	if id == nil {
-		return nil, nil
+		return nil
 	}
-	if name, known := n.workspaces[*id]; known {
-		return name, nil
-	}
-	resp, err := client.Call(ctx, n.c, v1.GetWorkspace, *id)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	n.workspaces[*id] = resp.Workspace.Name
-	return resp.Workspace.Name, nil
+	return n.find(n.workspaces, *id, func() (string, error) {
+		resp, err := client.Call(ctx, n.c, v1.GetWorkspace, *id)
+		return resp.Workspace.Name, err
+	})
 }
 
 // group is the name of a group; nil for a group that the caller does not see.
-func (n *names) group(ctx context.Context, id int) (any, error) {
-	if name, known := n.groups[id]; known {
-		return name, nil
+func (n *names) group(ctx context.Context, id int) any {
+	return n.find(n.groups, id, func() (string, error) {
+		resp, err := client.Call(ctx, n.c, v1.GetGroup, id)
+		return resp.Group.Name, err
+	})
+}
+
+func (n *names) find(known map[int]string, id int, ask func() (string, error)) any {
+	if name, ok := known[id]; ok {
+		return name
 	}
-	resp, err := client.Call(ctx, n.c, v1.GetGroup, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
+	if n.err != nil {
+		return nil
 	}
+	name, err := ask()
 	if err != nil {
-		return nil, err
+		if !fault.Is(err, fault.NotFound) {
+			n.err = err
+		}
+		return nil
 	}
-	n.groups[id] = resp.Group.Name
-	return resp.Group.Name, nil
+	known[id] = name
+	return name
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -35,8 +36,7 @@ func newListRoles(a *app.App) *cobra.Command {
 func runListRoles(ctx context.Context, a *app.App, c *client.Client, inWorkspaces bool, pages args.Pages, format output.Format) error {
 	var workspace *int
 	if inWorkspaces {
-		workspace = new(int)
-		*workspace = 1 // any: it chooses the roles that workspaces can have
+		workspace = new(1) // any: it chooses the roles that workspaces can have
 	}
 	list, err := client.Collect(c.AssignableRoles(ctx, pages.Page(), workspace))
 	if err != nil {
@@ -77,19 +77,15 @@ func newDescribeRole(a *app.App) *cobra.Command {
 		Use:   "describe-role ROLE_NAME",
 		Short: "show what a role allows, and who has it",
 		Args:  args.Exactly("the name of a role"),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			return runDescribeRole(ctx, a, c, given[0], format)
+		RunE: app.Find(a, (*client.Client).RoleByName, func(ctx context.Context, c *client.Client, role *v1.Role, _ []string) error {
+			return runDescribeRole(ctx, a, c, role, format)
 		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, name string, format output.Format) error {
-	role, err := c.RoleByName(ctx, name)
-	if err != nil {
-		return err
-	}
+func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, role *v1.Role, format output.Format) error {
 	r, err := c.RoleWithAssignments(ctx, role.RoleID)
 	if err != nil {
 		return err
@@ -100,22 +96,14 @@ func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, name str
 	known := newNames(c)
 	groups := table.New("Group ID", "Group Name", "Workspace ID", "Workspace Name", "Assigned Globally")
 	for _, g := range r.GroupRoleAssignments {
-		group, err := known.group(ctx, g.GroupID)
-		if err != nil {
-			return err
-		}
-		in, err := known.workspace(ctx, g.RoleAssignment.ScopeWorkspaceID)
-		if err != nil {
-			return err
-		}
+		group, in := known.group(ctx, g.GroupID), known.workspace(ctx, g.RoleAssignment.ScopeWorkspaceID)
 		groups.Row(g.GroupID, group, g.RoleAssignment.ScopeWorkspaceID, in, g.RoleAssignment.ScopeCluster)
 	}
 	for _, everybodys := range r.EverybodysRoles {
-		in, err := known.workspace(ctx, everybodys.ScopeWorkspaceID)
-		if err != nil {
-			return err
-		}
-		groups.Row(nil, "everybody", everybodys.ScopeWorkspaceID, in, everybodys.ScopeCluster)
+		groups.Row(nil, "everybody", everybodys.ScopeWorkspaceID, known.workspace(ctx, everybodys.ScopeWorkspaceID), everybodys.ScopeCluster)
+	}
+	if known.err != nil {
+		return known.err
 	}
 	users := table.New("User ID", "Username", "Workspace ID", "Workspace Name", "Assigned Globally")
 	byID := map[int]string{}
@@ -128,11 +116,11 @@ func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, name str
 		}
 	}
 	for _, u := range r.UserRoleAssignments {
-		in, err := known.workspace(ctx, u.RoleAssignment.ScopeWorkspaceID)
-		if err != nil {
-			return err
-		}
+		in := known.workspace(ctx, u.RoleAssignment.ScopeWorkspaceID)
 		users.Row(u.UserID, byID[u.UserID], u.RoleAssignment.ScopeWorkspaceID, in, u.RoleAssignment.ScopeCluster)
+	}
+	if known.err != nil {
+		return known.err
 	}
 	if format.CSV {
 		return users.CSV(a.IO.Out)
@@ -182,10 +170,7 @@ func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format 
 	if err := remark(ctx, a, c); err != nil {
 		return err
 	}
-	roles := map[int]v1.Role{}
-	for _, r := range own.Roles {
-		roles[r.RoleID] = r
-	}
+	roles := each.Keyed(own.Roles, func(r v1.Role) int { return r.RoleID })
 	var order []int // workspaces; 0 for the cluster
 	allowed := map[int][]v1.Permission{}
 	add := func(in int, role int) {
@@ -214,9 +199,9 @@ func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format 
 		if in == 0 {
 			a.Printf("global permissions assigned\n")
 		} else {
-			name, err := known.workspace(ctx, &in)
-			if err != nil {
-				return err
+			name := known.workspace(ctx, &in)
+			if known.err != nil {
+				return known.err
 			}
 			if name == nil {
 				name = table.NA

@@ -23,29 +23,22 @@ func newDisk(a *app.App) *cobra.Command {
 		Long: `List how much disk checkpoints, logs, code and metrics of each workspace use. With --users: what you store in the
 database of the cluster; to administrators of the cluster, the 100 users who store the most.`,
 		Args: args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
 			if users {
-				return runUsersDisk(cmd.Context(), a, format)
+				return runUsersDisk(ctx, a, c, format)
 			}
-			return runDisk(cmd.Context(), a, format)
-		},
+			return runDisk(ctx, a, c, format)
+		}),
 	}
 	cmd.Flags().BoolVar(&users, "users", false, "list users in place of workspaces")
 	format.Flags(cmd)
 	return cmd
 }
 
-func runDisk(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runDisk(ctx context.Context, a *app.App, c *client.Client, format output.Format) error {
 	list, err := client.List(ctx, c, v1.ListDiskUse, client.Page{}, nil)
 	if err != nil {
 		return err
-	}
-	if list == nil {
-		list = []v1.DiskUse{}
 	}
 	t := table.New("Workspace", "Checkpoints", "Checkpoint Bytes", "Log Bytes", "Code Bytes", "Metric Bytes")
 	for _, u := range list {
@@ -54,11 +47,7 @@ func runDisk(ctx context.Context, a *app.App, format output.Format) error {
 	return format.Print(a.IO, t, list)
 }
 
-func runUsersDisk(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runUsersDisk(ctx context.Context, a *app.App, c *client.Client, format output.Format) error {
 	resp, err := client.Send(ctx, c, v1.ListDiskUse, v1.GetListRequest{Window: v1.Window{Limit: 1}})
 	if err != nil {
 		return err

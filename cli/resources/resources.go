@@ -60,7 +60,7 @@ func newRaw(a *app.App) *cobra.Command {
 			if !asJSON {
 				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV, request)
 			}
-			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return client.Send(cmd.Context(), c, v1.GetRawUsage, *request) })
+			return printJSON(cmd.Context(), a, v1.GetRawUsage, *request)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
@@ -84,9 +84,7 @@ func newAggregated(a *app.App) *cobra.Command {
 			if !asJSON {
 				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV, &request)
 			}
-			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) {
-				return client.Send(cmd.Context(), c, v1.GetAggregatedUsage, request)
-			})
+			return printJSON(cmd.Context(), a, v1.GetAggregatedUsage, request)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
@@ -108,12 +106,12 @@ func printCSV[Req any](ctx context.Context, a *app.App, e v1.Endpoint[Req, v1.No
 	return err
 }
 
-func printJSON(ctx context.Context, a *app.App, read func(*client.Client) (any, error)) error {
+func printJSON[Req, Resp any](ctx context.Context, a *app.App, e v1.Endpoint[Req, Resp], request Req) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := read(c)
+	found, err := client.Send(ctx, c, e, request)
 	if err != nil {
 		return err
 	}

@@ -28,23 +28,16 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the names of the secrets that your tasks may mount",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+		RunE:    app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error { return runList(ctx, a, c, format) }),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runList(ctx context.Context, a *app.App, c *client.Client, format output.Format) error {
 	list, err := client.List(ctx, c, v1.ListUserSecrets, client.Page{}, nil)
 	if err != nil {
 		return err
-	}
-	if list == nil {
-		list = []v1.UserSecret{}
 	}
 	t := table.New("Name", "Keys", "Workspaces")
 	for _, s := range list {

@@ -166,11 +166,7 @@ func newShowCommand(a *app.App) *cobra.Command {
 				return err
 			}
 			argv, err := prepare(a, filepath.Join(dir, "shells"), resp.Shell, given[1:])
-			if err != nil {
-				return err
-			}
-			a.Printf("%s\n", words(argv))
-			return nil
+			return a.Say(err, "%s\n", words(argv))
 		},
 	}
 }

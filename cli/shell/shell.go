@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,14 +32,11 @@ func kind() tasks.Kind {
 		Noun: "shell", Nouns: "shells",
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
 			resp, err := client.Send(ctx, c, v1.ListShells, q)
-			return tasks.Items(resp.Shells, item), err
+			return each.Of(resp.Shells, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
 			resp, err := client.Call(ctx, c, v1.GetShell, id)
-			if err != nil {
-				return tasks.Item{}, nil, err
-			}
-			return item(resp.Shell), resp.Config, nil
+			return item(resp.Shell), resp.Config, err
 		},
 		Kill:       tasks.Kill(v1.KillShell),
 		Prioritize: tasks.Prioritize(v1.PrioritizeShell),

@@ -38,11 +38,7 @@ func change(a *app.App, enable bool, drain *bool) *cobra.Command {
 			} else {
 				done, err = "Disabled", c.DisableSlot(ctx, given[0], given[1], drain != nil && *drain)
 			}
-			if err != nil {
-				return err
-			}
-			a.Printf("%s slot %s of agent %s\n", done, given[1], given[0])
-			return nil
+			return a.Say(err, "%s slot %s of agent %s\n", done, given[1], given[0])
 		}),
 	}
 }

@@ -53,11 +53,7 @@ func newChange(a *app.App, verb, short, done string, change func(context.Context
 			if err == nil {
 				err = change(ctx, c, id)
 			}
-			if err != nil {
-				return err
-			}
-			a.Printf("%s%s\n", done, id)
-			return nil
+			return a.Say(err, "%s%s\n", done, id)
 		}),
 	}
 }

@@ -23,11 +23,7 @@ func newCleanupLogs(a *app.App) *cobra.Command {
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
 			resp, err := client.Send(ctx, c, v1.CleanupLogs, v1.None{})
-			if err != nil {
-				return err
-			}
-			a.Printf("Deleted %d rows of log entries.\n", resp.RemovedCount)
-			return nil
+			return a.Say(err, "Deleted %d rows of log entries.\n", resp.RemovedCount)
 		}),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -108,16 +109,8 @@ func (o *createOptions) send(ctx context.Context, a *app.App, config string, fil
 	if err != nil {
 		return err
 	}
-	req := v1.CreateGenericTaskRequest{Config: config, ContextDirectory: files, ForkedFrom: given(o.fork), ParentID: given(o.parent)}
-	if o.project != 0 {
-		req.ProjectID = &o.project
-	}
-	if o.inherits {
-		req.InheritContext = &o.inherits
-	}
-	if o.noPause {
-		req.NoPause = &o.noPause
-	}
+	req := v1.CreateGenericTaskRequest{Config: config, ContextDirectory: files, ForkedFrom: optional.NonZero(o.fork), ParentID: optional.NonZero(o.parent),
+		ProjectID: optional.NonZero(o.project), InheritContext: optional.NonZero(o.inherits), NoPause: optional.NonZero(o.noPause)}
 	resp, err := client.Send(ctx, c, v1.CreateGenericTask, req)
 	if err != nil {
 		return err
@@ -129,11 +122,4 @@ func (o *createOptions) send(ctx context.Context, a *app.App, config string, fil
 	}
 	lo := logs.Options{Follow: true}
 	return lo.Print(ctx, a.IO, c.TaskLogs(ctx, resp.TaskID, client.LogQuery{Follow: true}), logs.OfTask(resp.TaskID))
-}
-
-func given(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

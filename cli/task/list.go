@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -66,11 +67,7 @@ func byTime(tasks map[string]v1.AllocationSummary) []v1.AllocationSummary {
 		}
 		return cmp.Compare(x, y)
 	})
-	out := make([]v1.AllocationSummary, len(ids))
-	for i, id := range ids {
-		out[i] = tasks[id]
-	}
-	return out
+	return each.Of(ids, func(id string) v1.AllocationSummary { return tasks[id] })
 }
 
 func agents(s v1.AllocationSummary) string {
@@ -87,10 +84,7 @@ func agents(s v1.AllocationSummary) string {
 }
 
 func ports(s v1.AllocationSummary) string {
-	var numbers []int
-	for _, p := range s.ProxyPorts {
-		numbers = append(numbers, p.Port)
-	}
+	numbers := each.Of(s.ProxyPorts, func(p v1.ProxyPortConfig) int { return p.Port })
 	slices.Sort(numbers)
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
 }

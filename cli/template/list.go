@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -35,10 +36,7 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := map[int]string{}
-			for _, w := range workspaces {
-				names[w.ID] = w.Name
-			}
+			names := each.Map(workspaces, func(w v1.Workspace) (int, string) { return w.ID, w.Name })
 			headers := []string{"Name", "Workspace"}
 			if o.details {
 				headers = append(headers, "Config")

@@ -3,8 +3,6 @@ package template
 import (
 	"context"
 	"errors"
-	"io"
-	"os"
 
 	"github.com/detent-ml/detent/master/document"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -21,13 +20,7 @@ import (
 
 // read reads and checks the document of a template. det sends it unchanged, with comments.
 func read(a *app.App, file string) (string, error) {
-	var text []byte
-	var err error
-	if file == "-" {
-		text, err = io.ReadAll(a.IO.In)
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	text, err := input.Read(a.IO.In, file)
 	if err != nil {
 		return "", fault.New(fault.Invalid, "cannot read the template: %w", err)
 	}
@@ -70,11 +63,8 @@ func verb(a *app.App, use, short string, run func(ctx context.Context, c *client
 
 func newSet(a *app.App) *cobra.Command {
 	return verb(a, "set", "create a template, or replace its configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
-		if _, err := client.Send(ctx, c, v1.PutTemplate, t, t.Name); err != nil {
-			return err
-		}
-		a.Done("Set template %s", t.Name)
-		return nil
+		_, err := client.Send(ctx, c, v1.PutTemplate, t, t.Name)
+		return a.SayDone(err, "Set template %s", t.Name)
 	})
 }
 
@@ -83,11 +73,8 @@ func newSetConfig(a *app.App) *cobra.Command {
 		if _, err := c.Template(ctx, t.Name); err != nil {
 			return err
 		}
-		if _, err := client.Send(ctx, c, v1.PutTemplate, t, t.Name); err != nil {
-			return err
-		}
-		a.Done("Updated template %s", t.Name)
-		return nil
+		_, err := client.Send(ctx, c, v1.PutTemplate, t, t.Name)
+		return a.SayDone(err, "Updated template %s", t.Name)
 	})
 }
 
@@ -101,11 +88,8 @@ func newCreate(a *app.App) *cobra.Command {
 			}
 			t.WorkspaceID = w.ID
 		}
-		if _, err := client.Send(ctx, c, v1.CreateTemplate, t, t.Name); err != nil {
-			return err
-		}
-		a.Done("Created template %s", t.Name)
-		return nil
+		_, err := client.Send(ctx, c, v1.CreateTemplate, t, t.Name)
+		return a.SayDone(err, "Created template %s", t.Name)
 	})
 	cmd.Flags().StringVarP(&workspace, "workspace-name", "w", "", "store the template in this workspace")
 	return cmd
@@ -117,11 +101,8 @@ func newSetName(a *app.App) *cobra.Command {
 		Short: "rename a template",
 		Args:  args.Exactly("the name of a template", "its new name"),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if _, err := client.Send(ctx, c, v1.RenameTemplate, v1.PatchTemplateNameRequest{OldName: given[0], NewName: given[1]}); err != nil {
-				return err
-			}
-			a.Done("Renamed template %s to %s", given[0], given[1])
-			return nil
+			_, err := client.Send(ctx, c, v1.RenameTemplate, v1.PatchTemplateNameRequest{OldName: given[0], NewName: given[1]})
+			return a.SayDone(err, "Renamed template %s to %s", given[0], given[1])
 		}),
 	}
 }
@@ -135,11 +116,7 @@ func newRemove(a *app.App) *cobra.Command {
 
 		ValidArgsFunction: complete.Templates(a),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if err := client.Act(ctx, c, v1.DeleteTemplate, given[0]); err != nil {
-				return err
-			}
-			a.Done("Removed template %s", given[0])
-			return nil
+			return a.SayDone(client.Act(ctx, c, v1.DeleteTemplate, given[0]), "Removed template %s", given[0])
 		}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,14 +32,11 @@ func kind() tasks.Kind {
 		Noun: "tensorboard", Nouns: "TensorBoards", Columns: []string{"experimentIds", "trialIds"},
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
 			resp, err := client.Send(ctx, c, v1.ListTensorboards, q)
-			return tasks.Items(resp.Tensorboards, item), err
+			return each.Of(resp.Tensorboards, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
 			resp, err := client.Call(ctx, c, v1.GetTensorboard, id)
-			if err != nil {
-				return tasks.Item{}, nil, err
-			}
-			return item(resp.Tensorboard), resp.Config, nil
+			return item(resp.Tensorboard), resp.Config, err
 		},
 		Kill:       tasks.Kill(v1.KillTensorboard),
 		Prioritize: tasks.Prioritize(v1.PrioritizeTensorboard),
@@ -55,9 +53,5 @@ func item(m v1.Tensorboard) tasks.Item {
 
 // numbers formats a list as Determined's tables do: [1, 2].
 func numbers(ids []int) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = strconv.Itoa(id)
-	}
-	return fmt.Sprintf("[%s]", strings.Join(words, ", "))
+	return fmt.Sprintf("[%s]", strings.Join(each.Of(ids, strconv.Itoa), ", "))
 }

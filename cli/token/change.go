@@ -24,8 +24,7 @@ func newEdit(a *app.App) *cobra.Command {
 			if !cmd.Flags().Changed("description") {
 				return &exit.UsageError{Message: "set the new description with -d"}
 			}
-			return change(cmd.Context(), a, given[0], v1.PatchAccessTokenRequest{Description: &description}, format,
-				"Successfully updated token with ID: %d.\n")
+			return change(a, v1.PatchAccessTokenRequest{Description: &description}, format, "Successfully updated token with ID: %d.\n")(cmd, given)
 		},
 	}
 	cmd.Flags().StringVarP(&description, "description", "d", "", "what the token is for")
@@ -34,41 +33,27 @@ func newEdit(a *app.App) *cobra.Command {
 }
 
 func newRevoke(a *app.App) *cobra.Command {
-	revoke := true
 	return &cobra.Command{
 		Use:   "revoke TOKEN_ID",
 		Short: "revoke an access token; programs that use it are signed out",
 		Args:  args.Exactly("the id of an access token"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return change(cmd.Context(), a, given[0], v1.PatchAccessTokenRequest{SetRevoked: &revoke}, output.Format{},
-				"Successfully revoked token %d.\n")
-		},
+		RunE:  change(a, v1.PatchAccessTokenRequest{SetRevoked: new(true)}, output.Format{}, "Successfully revoked token %d.\n"),
 	}
 }
 
 // change changes an access token, and prints what it is now. As in Determined, the sentence follows the JSON, unless
 // a flag asks for JSON or YAML alone.
-func change(ctx context.Context, a *app.App, given string, req v1.PatchAccessTokenRequest, format output.Format, said string) error {
-	id, err := args.ID("an access token", given)
-	if err != nil {
-		return err
-	}
-	req.TokenID = id
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Send(ctx, c, v1.ChangeToken, req, req.TokenID)
-	if err != nil {
-		return err
-	}
-	if format.Structured() {
-		return format.Messages(a.IO.Out, resp.TokenInfo)
-	}
-	format.JSON = true
-	if err := format.Messages(a.IO.Out, resp.TokenInfo); err != nil {
-		return err
-	}
-	a.Printf(said, id)
-	return nil
+func change(a *app.App, req v1.PatchAccessTokenRequest, format output.Format, said string) app.RunE {
+	return app.ByID(a, "an access token", func(ctx context.Context, c *client.Client, id int, _ []string) error {
+		req.TokenID = id
+		resp, err := client.Send(ctx, c, v1.ChangeToken, req, id)
+		if err != nil {
+			return err
+		}
+		if format.Structured() {
+			return format.Messages(a.IO.Out, resp.TokenInfo)
+		}
+		format.JSON = true
+		return a.Say(format.Messages(a.IO.Out, resp.TokenInfo), said, id)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -49,13 +50,7 @@ somebody revokes it; a new password does not end it.`,
 }
 
 func runCreate(ctx context.Context, a *app.App, o createOptions) error {
-	req := v1.PostAccessTokenRequest{}
-	if o.description != "" {
-		req.Description = &o.description
-	}
-	if o.readOnly {
-		req.ReadOnly = &o.readOnly
-	}
+	req := v1.PostAccessTokenRequest{Description: optional.NonZero(o.description), ReadOnly: optional.NonZero(o.readOnly)}
 	if o.daysGiven {
 		lifespan := fmt.Sprintf("%dh", 24*o.days)
 		switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -22,28 +23,20 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list your access tokens; an administrator lists those of all users",
 		Args:    args.Between(0, "a username"),
 
-		RunE: func(cmd *cobra.Command, given []string) error {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
 			if len(given) > 0 {
 				query.Username = given[0]
 			}
-			return runList(cmd.Context(), a, query, format)
-		},
+			list, err := client.List(ctx, c, v1.ListTokens, client.Page{}, &query)
+			if err != nil {
+				return err
+			}
+			return show(a, format, list)
+		}),
 	}
 	cmd.Flags().BoolVar(&query.ShowInactive, "show-inactive", false, "also list tokens that expired or were revoked")
 	format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, query v1.GetAccessTokensRequest, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := client.List(ctx, c, v1.ListTokens, client.Page{}, &query)
-	if err != nil {
-		return err
-	}
-	return show(a, format, list)
 }
 
 func newDescribe(a *app.App) *cobra.Command {
@@ -73,10 +66,7 @@ func runDescribe(ctx context.Context, a *app.App, ids []int, format output.Forma
 	if err != nil {
 		return err
 	}
-	found := map[int]bool{}
-	for _, token := range list {
-		found[token.ID] = true
-	}
+	found := each.Set(list, func(t v1.TokenInfo) int { return t.ID })
 	for _, id := range ids {
 		if !found[id] {
 			return fault.New(fault.NotFound, "access token %d not found", id)

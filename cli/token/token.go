@@ -27,8 +27,5 @@ func show(a *app.App, format output.Format, list []v1.TokenInfo) error {
 		}
 		t.Row(token.ID, token.UserID, token.Description, token.CreatedAt, expiry, token.Revoked, token.TokenType, token.ReadOnly, token.LastUsedAt)
 	}
-	if list == nil {
-		list = []v1.TokenInfo{}
-	}
 	return format.Print(a.IO, t, list)
 }

@@ -59,8 +59,7 @@ func (o *editOptions) change(given func(flag string) bool) (v1.PatchUser, []stri
 		{"admin", "Admin", o.admin.Value, &p.Admin},
 	} {
 		if given(f.flag) {
-			yes := f.value == "true"
-			*f.field, names = &yes, append(names, f.name)
+			*f.field, names = new(f.value == "true"), append(names, f.name)
 		}
 	}
 	if given("username") {
@@ -70,11 +69,7 @@ func (o *editOptions) change(given func(flag string) bool) (v1.PatchUser, []stri
 }
 
 func runEdit(ctx context.Context, a *app.App, o editOptions, change v1.PatchUser, names []string) error {
-	if err := patch(ctx, a, o.target, change); err != nil {
-		return err
-	}
-	a.Printf("Changes made to the following fields: %s\n", strings.Join(names, ", "))
-	return nil
+	return a.Say(patch(ctx, a, o.target, change), "Changes made to the following fields: %s\n", strings.Join(names, ", "))
 }
 
 func newRename(a *app.App) *cobra.Command {

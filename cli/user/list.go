@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -27,12 +28,7 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list users",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			active := true
-			only := &active
-			if o.all {
-				only = nil
-			}
-			users, err := client.List(ctx, c, v1.ListUsers, client.Page{}, &v1.GetUsersRequest{Active: only})
+			users, err := client.List(ctx, c, v1.ListUsers, client.Page{}, &v1.GetUsersRequest{Active: optional.NonZero(!o.all)})
 			if err != nil {
 				return err
 			}
@@ -42,10 +38,7 @@ func newList(a *app.App) *cobra.Command {
 			t := table.New("User Id", "Username", "Display Name", "Admin", "Active", "Remote",
 				"Agent Uid", "Agent Gid", "Agent User", "Agent Group")
 			for _, u := range users {
-				g := u.AgentUserGroup
-				if g == nil {
-					g = &v1.AgentUserGroup{}
-				}
+				g := optional.Value(u.AgentUserGroup)
 				t.Row(u.ID, u.Username, table.OrNA(shownName(u)), u.Admin, u.Active, u.Remote,
 					table.OrNA(g.AgentUid), table.OrNA(g.AgentGid), table.OrNA(g.AgentUser), table.OrNA(g.AgentGroup))
 			}

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,12 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-type loginOptions struct {
-	username string
-}
-
 func newLogin(a *app.App) *cobra.Command {
-	var o loginOptions
 	return &cobra.Command{
 		Use:   "login [USERNAME]",
 		Short: "sign in; later commands act as this user",
@@ -26,19 +22,16 @@ The password is DET_PASS if that variable is set. Otherwise det asks for it, and
 does not show it; without a terminal det reads the first line of the standard input.`,
 		Args: args.Between(0, "a username"),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			name := a.User
 			if len(given) > 0 {
-				o.username = given[0]
+				name = cmp.Or(given[0], name)
 			}
-			return runLogin(cmd.Context(), a, o)
+			return runLogin(cmd.Context(), a, name)
 		},
 	}
 }
 
-func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
-	name := o.username
-	if name == "" {
-		name = a.User
-	}
+func runLogin(ctx context.Context, a *app.App, name string) error {
 	if name == "" && !a.IO.InTTY && a.Env("DET_USER") != "" {
 		name = a.Env("DET_USER")
 	}

@@ -14,23 +14,19 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-type logoutOptions struct {
-	all bool
-}
-
 func newLogout(a *app.App) *cobra.Command {
-	var o logoutOptions
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "logout",
 		Short: "sign out",
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), a, o) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), a, all) },
 	}
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "sign out all users whose sessions at this master are stored on this machine")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "sign out all users whose sessions at this master are stored on this machine")
 	return cmd
 }
 
-func runLogout(ctx context.Context, a *app.App, o logoutOptions) error {
+func runLogout(ctx context.Context, a *app.App, all bool) error {
 	store, err := a.Store()
 	if err != nil {
 		return err
@@ -40,7 +36,7 @@ func runLogout(ctx context.Context, a *app.App, o logoutOptions) error {
 		return err
 	}
 	users := stored.Users()
-	if !o.all {
+	if !all {
 		users = []string{whom(a, stored)}
 	}
 	for _, name := range users {

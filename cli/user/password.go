@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -106,10 +107,7 @@ func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions)
 	if err != nil {
 		return err
 	}
-	name := o.target
-	if name == "" {
-		name = s.User
-	}
+	name := cmp.Or(o.target, s.User)
 	u, err := s.Client.UserByName(ctx, name)
 	if err != nil {
 		return err

@@ -17,11 +17,7 @@ func newWhoami(a *app.App) *cobra.Command {
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
 			me, err := c.Me(ctx)
-			if err != nil {
-				return err
-			}
-			a.Printf("You are logged in as user '%s'\n", me.Username)
-			return nil
+			return a.Say(err, "You are logged in as user '%s'\n", me.Username)
 		}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -122,10 +123,7 @@ func newCreate(a *app.App) *cobra.Command {
 				return err
 			}
 			a.Printf("user group with name %s and ID %d created\n", resp.Group.Name, resp.Group.GroupID)
-			var added []string
-			for _, u := range resp.Group.Users {
-				added = append(added, u.Username)
-			}
+			added := each.Of(resp.Group.Users, func(u v1.User) string { return u.Username })
 			if len(added) > 0 {
 				a.Printf("%s was added to the group\n", strings.Join(added, ", "))
 			}
@@ -149,11 +147,7 @@ func newDelete(a *app.App) *cobra.Command {
 					return err
 				}
 			}
-			if err := client.Act(ctx, c, v1.DeleteGroup, g.GroupID); err != nil {
-				return err
-			}
-			a.Printf("user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
-			return nil
+			return a.Say(client.Act(ctx, c, v1.DeleteGroup, g.GroupID), "user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -200,11 +194,7 @@ func newRename(a *app.App) *cobra.Command {
 		Args:  args.Exactly("the name of a group", "its new name"),
 		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, given []string) error {
 			resp, err := client.Send(ctx, c, v1.UpdateGroup, v1.UpdateGroupRequest{GroupID: found.GroupID, Name: given[1]}, found.GroupID)
-			if err != nil {
-				return err
-			}
-			a.Printf("user group with ID %d name changed from %s to %s\n", resp.Group.GroupID, given[0], resp.Group.Name)
-			return nil
+			return a.Say(err, "user group with ID %d name changed from %s to %s\n", resp.Group.GroupID, given[0], resp.Group.Name)
 		}),
 	}
 }

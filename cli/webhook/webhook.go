@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -43,16 +44,13 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := map[int]string{0: "all"}
-			for _, w := range workspaces {
-				names[w.ID] = w.Name
-			}
+			names := each.Map(workspaces, func(w v1.Workspace) (int, string) { return w.ID, w.Name })
+			names[0] = "all"
 			t := table.New("ID", "Name", "Workspace", "Type", "Mode", "URL", "Triggers")
 			for _, w := range list.Webhooks {
-				var triggers []string
-				for _, g := range w.Triggers {
-					triggers = append(triggers, strings.TrimPrefix(string(g.TriggerType), "TRIGGER_TYPE_")+" "+string(g.Condition))
-				}
+				triggers := each.Of(w.Triggers, func(g v1.Trigger) string {
+					return strings.TrimPrefix(string(g.TriggerType), "TRIGGER_TYPE_") + " " + string(g.Condition)
+				})
 				t.Row(w.ID, w.Name, names[w.WorkspaceID], strings.TrimPrefix(string(w.WebhookType), "WEBHOOK_TYPE_"),
 					strings.TrimPrefix(string(w.Mode), "WEBHOOK_MODE_"), w.URL, strings.Join(triggers, ", "))
 			}
@@ -70,11 +68,7 @@ func act[Resp any](a *app.App, use, short, done string, do v1.Endpoint[v1.None, 
 		Short: short,
 		Args:  args.Exactly(webhookID),
 		RunE: app.ByID(a, aWebhook, func(ctx context.Context, c *client.Client, id int, given []string) error {
-			if err := client.Act(ctx, c, do, id); err != nil {
-				return err
-			}
-			a.Done("%s %s", done, given[0])
-			return nil
+			return a.SayDone(client.Act(ctx, c, do, id), "%s %s", done, given[0])
 		}),
 	}
 }
@@ -128,11 +122,7 @@ func newRedeliver(a *app.App) *cobra.Command {
 				return err
 			}
 			again, err := client.Send(ctx, c, v1.RedeliverWebhook, v1.None{}, id, int64(delivery))
-			if err != nil {
-				return err
-			}
-			a.Done("Queued delivery %d of webhook %s", again.ID, given[0])
-			return nil
+			return a.SayDone(err, "Queued delivery %d of webhook %s", again.ID, given[0])
 		}),
 	}
 }

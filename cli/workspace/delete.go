@@ -93,18 +93,14 @@ func newDelete(a *app.App) *cobra.Command {
 }
 
 func newArchive(a *app.App, archived bool) *cobra.Command {
-	use, short, done := "archive NAME", "hide a workspace, and refuse new work in it", "archived"
+	change, use, short, done := v1.ArchiveWorkspace, "archive NAME", "hide a workspace, and refuse new work in it", "archived"
 	if !archived {
-		use, short, done = "unarchive NAME", "show a workspace again, and accept work in it", "un-archived"
+		change, use, short, done = v1.UnarchiveWorkspace, "unarchive NAME", "show a workspace again, and accept work in it", "un-archived"
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly("the name of a workspace"),
 		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
-			if err := c.ArchiveWorkspace(ctx, w.ID, archived); err != nil {
-				return err
-			}
-			a.Printf("Successfully %s workspace %s.\n", done, given[0])
-			return nil
+			return a.Say(client.Act(ctx, c, change, w.ID), "Successfully %s workspace %s.\n", done, given[0])
 		}),
 	}
 }

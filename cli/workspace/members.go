@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -24,13 +25,8 @@ func newListMembers(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			users, groups := map[int]string{}, map[int]string{}
-			for _, u := range m.UsersAssignedDirectly {
-				users[u.ID] = u.Username
-			}
-			for _, g := range m.Groups {
-				groups[g.GroupID] = g.Name
-			}
+			users := each.Map(m.UsersAssignedDirectly, func(u v1.User) (int, string) { return u.ID, u.Username })
+			groups := each.Map(m.Groups, func(g v1.GroupDetails) (int, string) { return g.GroupID, g.Name })
 			t := table.New("User/Group Name", "User/Group", "Role Name")
 			for _, r := range m.Assignments {
 				for _, x := range r.UserRoleAssignments {

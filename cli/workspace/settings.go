@@ -22,7 +22,7 @@ type settings struct {
 	compute, aux         string
 	uid, gid             int
 	user, group          string
-	changed              func(flag string) bool
+	cmd                  *cobra.Command
 }
 
 func (s *settings) flags(cmd *cobra.Command) {
@@ -35,21 +35,13 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.user, "agent-user", "", "name of the account")
 	f.IntVar(&s.gid, "agent-gid", 0, "group id of the account")
 	f.StringVar(&s.group, "agent-group", "", "name of the group")
-	s.changed = f.Changed
-}
-
-// given is a flag's value; nil if the flag is not set.
-func given[T any](s *settings, flag string, value T) *T {
-	if s.changed(flag) {
-		return &value
-	}
-	return nil
+	s.cmd = cmd
 }
 
 // account is the account on nodes; nil if no flag sets it.
 func (s *settings) account() *v1.AgentUserGroup {
-	g := v1.AgentUserGroup{AgentUid: given(s, "agent-uid", s.uid), AgentGid: given(s, "agent-gid", s.gid),
-		AgentUser: given(s, "agent-user", s.user), AgentGroup: given(s, "agent-group", s.group)}
+	g := v1.AgentUserGroup{AgentUid: args.Given(s.cmd, "agent-uid", s.uid), AgentGid: args.Given(s.cmd, "agent-gid", s.gid),
+		AgentUser: args.Given(s.cmd, "agent-user", s.user), AgentGroup: args.Given(s.cmd, "agent-group", s.group)}
 	if g == (v1.AgentUserGroup{}) {
 		return nil
 	}
@@ -101,7 +93,7 @@ func runCreate(ctx context.Context, a *app.App, name string, s *settings, format
 		return err
 	}
 	resp, err := client.Send(ctx, c, v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: name, AgentUserGroup: s.account(), CheckpointStorageConfig: storage,
-		DefaultComputePool: given(s, "default-compute-pool", s.compute), DefaultAuxPool: given(s, "default-aux-pool", s.aux)})
+		DefaultComputePool: args.Given(s.cmd, "default-compute-pool", s.compute), DefaultAuxPool: args.Given(s.cmd, "default-aux-pool", s.aux)})
 	if err != nil {
 		return err
 	}
@@ -117,7 +109,7 @@ func newEdit(a *app.App) *cobra.Command {
 		Short: "change a workspace",
 		Args:  args.Exactly("the name of a workspace"),
 		RunE: func(cmd *cobra.Command, of []string) error {
-			return runEdit(cmd.Context(), a, of[0], given(&s, "name", name), &s, format)
+			return runEdit(cmd.Context(), a, of[0], args.Given(cmd, "name", name), &s, format)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "new name of the workspace")
@@ -132,7 +124,7 @@ func runEdit(ctx context.Context, a *app.App, of string, name *string, s *settin
 		return err
 	}
 	change := v1.PatchWorkspace{Name: name, AgentUserGroup: s.account(), CheckpointStorageConfig: storage,
-		DefaultComputePool: given(s, "default-compute-pool", s.compute), DefaultAuxPool: given(s, "default-aux-pool", s.aux)}
+		DefaultComputePool: args.Given(s.cmd, "default-compute-pool", s.compute), DefaultAuxPool: args.Given(s.cmd, "default-aux-pool", s.aux)}
 	if name == nil && change.AgentUserGroup == nil && storage == nil && change.DefaultComputePool == nil && change.DefaultAuxPool == nil {
 		return &exit.UsageError{Message: "nothing to change: set --name or another flag"}
 	}

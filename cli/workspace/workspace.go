@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -61,10 +62,7 @@ func workspaceTable(all []v1.Workspace, storage bool) *table.Table {
 	}
 	t := table.New(headers...)
 	for _, w := range all {
-		g := w.AgentUserGroup
-		if g == nil {
-			g = &v1.AgentUserGroup{}
-		}
+		g := optional.Value(w.AgentUserGroup)
 		var config any
 		if len(w.CheckpointStorageConfig) > 0 {
 			config = output.Indented(w.CheckpointStorageConfig)

@@ -70,14 +70,9 @@ func queryOf[Req any](request *Req) url.Values {
 
 // do makes a call and decodes its response into out, which may be nil or *v1.None.
 func (c *Client) do(ctx context.Context, k call, out any) error {
-	resp, err := c.send(ctx, k)
+	data, err := c.read(ctx, k)
 	if err != nil {
 		return err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return c.lost(ctx, err)
 	}
 	if _, none := out.(*v1.None); out == nil || none {
 		return nil
@@ -86,6 +81,20 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		return fault.New(fault.Internal, "%s is not a Detent or Determined master: %s %s: %w", c.base, k.method, k.path, err)
 	}
 	return nil
+}
+
+// read makes a call and returns the body of its response.
+func (c *Client) read(ctx context.Context, k call) ([]byte, error) {
+	resp, err := c.send(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	return data, nil
 }
 
 // send sends the request, repeats it where that is safe, and returns a response below 300 whose
@@ -195,14 +204,5 @@ func (c *Client) Raw(ctx context.Context, method, path string, body []byte) ([]b
 	if method == http.MethodGet {
 		k.repeat = safely
 	}
-	resp, err := c.send(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, c.lost(ctx, err)
-	}
-	return data, nil
+	return c.read(ctx, k)
 }

@@ -10,10 +10,7 @@ import (
 // Checkpoint returns one checkpoint.
 func (c *Client) Checkpoint(ctx context.Context, uuid string) (*v1.Checkpoint, error) {
 	out, err := Call(ctx, c, v1.GetCheckpoint, uuid)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Checkpoint, nil
+	return &out.Checkpoint, err
 }
 
 // CheckpointArchive streams the files of a checkpoint as a gzipped tar, from the

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -57,9 +58,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Patience == 0 {
-		o.Patience = DefaultPatience
-	}
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	transport := o.Transport
 	if transport == nil {
 		transport = newTransport(o.TLS)

@@ -41,10 +41,7 @@ func (c *Client) SearchExperiments(ctx context.Context, req v1.SearchExperiments
 	return pages(ctx, page, func(ctx context.Context, p Page) ([]v1.SearchExperimentExperiment, v1.Pagination, error) {
 		req.Limit, req.Offset = &p.Limit, &p.Offset
 		out, err := Send(ctx, c, v1.SearchExperiments, req)
-		if err != nil {
-			return nil, v1.Pagination{}, err
-		}
-		return out.Experiments, out.Pagination, nil
+		return out.Experiments, out.Pagination, err
 	})
 }
 
@@ -52,8 +49,5 @@ func (c *Client) SearchExperiments(ctx context.Context, req v1.SearchExperiments
 func (c *Client) Columns(ctx context.Context) ([]v1.ProjectColumn, error) {
 	const all = 0 // projects
 	out, err := Send(ctx, c, v1.ListProjectColumns, v1.GetProjectColumnsRequest{}, all)
-	if err != nil {
-		return nil, err
-	}
-	return out.Columns, nil
+	return out.Columns, err
 }

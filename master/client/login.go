@@ -23,8 +23,7 @@ func HashPassword(password string) string {
 // Login opens a session and uses it for later calls. The password is plain text; only its hash
 // is sent.
 func (c *Client) Login(ctx context.Context, username, password string) (*v1.LoginResponse, error) {
-	hashed := true
-	body, err := v1.Marshal(v1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: &hashed})
+	body, err := v1.Marshal(v1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: new(true)})
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +57,5 @@ func (c *Client) Logout(ctx context.Context) error {
 // Me returns the signed-in user.
 func (c *Client) Me(ctx context.Context) (*v1.User, error) {
 	out, err := Call(ctx, c, v1.GetMe)
-	if err != nil {
-		return nil, err
-	}
-	return &out.User, nil
+	return &out.User, err
 }

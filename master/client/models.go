@@ -13,14 +13,6 @@ func (c *Client) Model(ctx context.Context, name string) (*v1.Model, error) {
 	return &out.Model, err
 }
 
-// ArchiveModel archives a model, or takes it back.
-func (c *Client) ArchiveModel(ctx context.Context, name string, archived bool) error {
-	if archived {
-		return Act(ctx, c, v1.ArchiveModel, name)
-	}
-	return Act(ctx, c, v1.UnarchiveModel, name)
-}
-
 // ModelVersions lists the versions of a model, the newest first.
 func (c *Client) ModelVersions(ctx context.Context, name string, page Page) iter.Seq2[v1.ModelVersion, error] {
 	request := v1.GetModelVersionsRequest{Order: v1.Order{SortBy: "SORT_BY_VERSION", OrderBy: "ORDER_BY_DESC"}}

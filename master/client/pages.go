@@ -74,17 +74,28 @@ func Each[Req any, Resp paged[T], T any](ctx context.Context, c *Client, e v1.En
 		k.query = queryOf(request)
 		p.set(k.query)
 		var out Resp
-		if err := c.do(ctx, k, &out); err != nil {
-			return nil, v1.Pagination{}, err
-		}
+		err := c.do(ctx, k, &out)
 		records, at := out.Records()
-		return records, at, nil
+		return records, at, err
 	})
 }
 
 // List returns what Each yields.
 func List[Req any, Resp paged[T], T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, request *Req, params ...any) ([]T, error) {
 	return Collect(Each(ctx, c, e, page, request, params...))
+}
+
+// firstOf returns the first record for which is returns true; none is the error if there is none.
+func firstOf[T any](seq iter.Seq2[T, error], is func(T) bool, none error) (*T, error) {
+	for item, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		if is(item) {
+			return &item, nil
+		}
+	}
+	return nil, none
 }
 
 // Collect collects a sequence into a list.

@@ -13,10 +13,7 @@ import (
 func (c *Client) Groups(ctx context.Context, p Page, name string, user int) iter.Seq2[v1.GroupSearchResult, error] {
 	return pages(ctx, p, func(ctx context.Context, p Page) ([]v1.GroupSearchResult, v1.Pagination, error) {
 		out, err := Send(ctx, c, v1.ListGroups, v1.GetGroupsRequest{Name: name, UserID: user, Offset: p.Offset, Limit: p.Limit})
-		if err != nil {
-			return nil, v1.Pagination{}, err
-		}
-		return out.Groups, optional.Value(out.Pagination), nil
+		return out.Groups, optional.Value(out.Pagination), err
 	})
 }
 
@@ -35,24 +32,14 @@ func (c *Client) GroupByName(ctx context.Context, name string) (*v1.Group, error
 func (c *Client) AssignableRoles(ctx context.Context, p Page, workspace *int) iter.Seq2[v1.Role, error] {
 	return pages(ctx, p, func(ctx context.Context, p Page) ([]v1.Role, v1.Pagination, error) {
 		out, err := Send(ctx, c, v1.SearchRolesAssignableToScope, v1.SearchRolesAssignableToScopeRequest{Offset: p.Offset, Limit: p.Limit, WorkspaceID: workspace})
-		if err != nil {
-			return nil, v1.Pagination{}, err
-		}
-		return out.Roles, optional.Value(out.Pagination), nil
+		return out.Roles, optional.Value(out.Pagination), err
 	})
 }
 
 // RoleByName finds a role.
 func (c *Client) RoleByName(ctx context.Context, name string) (*v1.Role, error) {
-	for r, err := range c.AssignableRoles(ctx, Page{}, nil) {
-		if err != nil {
-			return nil, err
-		}
-		if r.Name == name {
-			return &r, nil
-		}
-	}
-	return nil, fault.New(fault.NotFound, "could not find role name %s; det rbac list-roles lists all", name)
+	return firstOf(c.AssignableRoles(ctx, Page{}, nil), func(r v1.Role) bool { return r.Name == name },
+		fault.New(fault.NotFound, "could not find role name %s; det rbac list-roles lists all", name))
 }
 
 // RoleWithAssignments returns a role with those who have it.

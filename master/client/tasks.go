@@ -16,10 +16,7 @@ func (c *Client) Tasks(ctx context.Context) (map[string]v1.AllocationSummary, er
 // Task returns one task, with its attempts, newest first.
 func (c *Client) Task(ctx context.Context, id string) (*v1.Task, error) {
 	out, err := Call(ctx, c, v1.GetTask, id)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Task, nil
+	return &out.Task, err
 }
 
 // Jobs lists the jobs that run or wait in a pool ("": in all pools), in the order of the queue.

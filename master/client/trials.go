@@ -11,21 +11,15 @@ import (
 // Trial returns one trial.
 func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
 	out, err := Call(ctx, c, v1.GetTrial, id)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Trial, nil
+	return &out.Trial, err
 }
 
 // LastWorkloads returns at most n of the newest reports and checkpoints of a trial, in order of steps, and how many there are.
 func (c *Client) LastWorkloads(ctx context.Context, trial, n int) ([]v1.WorkloadContainer, int, error) {
 	request := v1.GetTrialWorkloadsRequest{OrderBy: "ORDER_BY_DESC", Window: v1.Window{Limit: n}}
 	out, err := Send(ctx, c, v1.ListTrialWorkloads, request, trial)
-	if err != nil {
-		return nil, 0, err
-	}
 	slices.Reverse(out.Workloads)
-	return out.Workloads, out.Pagination.Total, nil
+	return out.Workloads, out.Pagination.Total, err
 }
 
 // The groups of metrics that every trial has.

@@ -18,16 +18,6 @@ import (
 // DialTask opens a tunnel to the SSH server of a shell. Each direction of the connection
 // can be closed separately. The connection ends with ctx.
 func (c *Client) DialTask(ctx context.Context, taskID string) (net.Conn, error) {
-	return c.dialService(ctx, taskID)
-}
-
-// DialPort opens a tunnel to a port that the configuration of a task declares in
-// environment.proxy_ports.
-func (c *Client) DialPort(ctx context.Context, taskID string, port int) (net.Conn, error) {
-	return c.dialService(ctx, taskID+":"+strconv.Itoa(port))
-}
-
-func (c *Client) dialService(ctx context.Context, taskID string) (net.Conn, error) {
 	transport, err := c.tunnelTransport()
 	if err != nil {
 		return nil, err
@@ -62,6 +52,12 @@ func (c *Client) dialService(ctx context.Context, taskID string) (net.Conn, erro
 	t := &tunnel{ReadWriteCloser: both, master: c.base}
 	t.release = context.AfterFunc(ctx, func() { _ = both.Close() })
 	return t, nil
+}
+
+// DialPort opens a tunnel to a port that the configuration of a task declares in
+// environment.proxy_ports.
+func (c *Client) DialPort(ctx context.Context, taskID string, port int) (net.Conn, error) {
+	return c.DialTask(ctx, taskID+":"+strconv.Itoa(port))
 }
 
 // tunnelTransport uses only HTTP/1.1, because HTTP/2 has no upgrades.

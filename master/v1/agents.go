@@ -51,21 +51,16 @@ var (
 type ContainerState string
 
 const (
-	ContainerStateUnspecified ContainerState = "STATE_UNSPECIFIED"
-	ContainerStateAssigned    ContainerState = "STATE_ASSIGNED"
-	ContainerStatePulling     ContainerState = "STATE_PULLING"
-	ContainerStateStarting    ContainerState = "STATE_STARTING"
-	ContainerStateRunning     ContainerState = "STATE_RUNNING"
-	ContainerStateTerminated  ContainerState = "STATE_TERMINATED"
+	ContainerStateAssigned ContainerState = "STATE_ASSIGNED"
+	ContainerStateRunning  ContainerState = "STATE_RUNNING"
 )
 
 type DeviceType string
 
 const (
-	DeviceTypeUnspecified DeviceType = "TYPE_UNSPECIFIED"
-	DeviceTypeCpu         DeviceType = "TYPE_CPU"
-	DeviceTypeCuda        DeviceType = "TYPE_CUDA"
-	DeviceTypeRocm        DeviceType = "TYPE_ROCM"
+	DeviceTypeCpu  DeviceType = "TYPE_CPU"
+	DeviceTypeCuda DeviceType = "TYPE_CUDA"
+	DeviceTypeRocm DeviceType = "TYPE_ROCM"
 )
 
 type Agent struct {
@@ -170,12 +165,8 @@ type SlotResponse struct {
 type FittingPolicy string
 
 const (
-	FittingPolicyUnspecified FittingPolicy = "FITTING_POLICY_UNSPECIFIED"
-	FittingPolicyBest        FittingPolicy = "FITTING_POLICY_BEST"
-	FittingPolicyWorst       FittingPolicy = "FITTING_POLICY_WORST"
-	FittingPolicyKubernetes  FittingPolicy = "FITTING_POLICY_KUBERNETES"
-	FittingPolicySlurm       FittingPolicy = "FITTING_POLICY_SLURM"
-	FittingPolicyPbs         FittingPolicy = "FITTING_POLICY_PBS"
+	FittingPolicyBest  FittingPolicy = "FITTING_POLICY_BEST"
+	FittingPolicyWorst FittingPolicy = "FITTING_POLICY_WORST"
 )
 
 type GetResourcePoolsResponse struct {
@@ -241,24 +232,14 @@ type ResourcePoolPrioritySchedulerDetail struct {
 
 type ResourcePoolType string
 
-const (
-	ResourcePoolTypeUnspecified ResourcePoolType = "RESOURCE_POOL_TYPE_UNSPECIFIED"
-	ResourcePoolTypeAws         ResourcePoolType = "RESOURCE_POOL_TYPE_AWS"
-	ResourcePoolTypeGcp         ResourcePoolType = "RESOURCE_POOL_TYPE_GCP"
-	ResourcePoolTypeStatic      ResourcePoolType = "RESOURCE_POOL_TYPE_STATIC"
-	ResourcePoolTypeK8s         ResourcePoolType = "RESOURCE_POOL_TYPE_K8S"
-)
+const ResourcePoolTypeStatic ResourcePoolType = "RESOURCE_POOL_TYPE_STATIC"
 
 type SchedulerType string
 
 const (
-	SchedulerTypeUnspecified SchedulerType = "SCHEDULER_TYPE_UNSPECIFIED"
-	SchedulerTypePriority    SchedulerType = "SCHEDULER_TYPE_PRIORITY"
-	SchedulerTypeFairShare   SchedulerType = "SCHEDULER_TYPE_FAIR_SHARE"
-	SchedulerTypeRoundRobin  SchedulerType = "SCHEDULER_TYPE_ROUND_ROBIN"
-	SchedulerTypeKubernetes  SchedulerType = "SCHEDULER_TYPE_KUBERNETES"
-	SchedulerTypeSlurm       SchedulerType = "SCHEDULER_TYPE_SLURM"
-	SchedulerTypePbs         SchedulerType = "SCHEDULER_TYPE_PBS"
+	SchedulerTypePriority   SchedulerType = "SCHEDULER_TYPE_PRIORITY"
+	SchedulerTypeFairShare  SchedulerType = "SCHEDULER_TYPE_FAIR_SHARE"
+	SchedulerTypeRoundRobin SchedulerType = "SCHEDULER_TYPE_ROUND_ROBIN"
 )
 
 // PoolBindings names a pool and workspaces, by names or by ids.

@@ -39,7 +39,6 @@ var (
 type CheckpointState string
 
 const (
-	CheckpointStateUnspecified      CheckpointState = "STATE_UNSPECIFIED"
 	CheckpointStateActive           CheckpointState = "STATE_ACTIVE"
 	CheckpointStateCompleted        CheckpointState = "STATE_COMPLETED"
 	CheckpointStateError            CheckpointState = "STATE_ERROR"
@@ -94,10 +93,7 @@ func (r GetExperimentCheckpointsResponse) Records() ([]Checkpoint, Pagination) {
 	return r.Checkpoints, r.Pagination
 }
 
-type GetTrialCheckpointsResponse struct {
-	Checkpoints []Checkpoint `json:"checkpoints"`
-	Pagination  Pagination   `json:"pagination"`
-}
+type GetTrialCheckpointsResponse GetExperimentCheckpointsResponse
 
 // Records returns the records of the page.
 func (r GetTrialCheckpointsResponse) Records() ([]Checkpoint, Pagination) {

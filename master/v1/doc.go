@@ -7,7 +7,8 @@
 // pointers, null if not set; an unset Struct is {} or, with the option null in its tag, null;
 // all other fields are values. Only the fields of requests, alternatives of which one is set,
 // and fields that would repeat in each line of a log are omitted if they are not set
-// (omitempty).
+// (omitempty). Of an enum, the values that programs name are constants; generate/bindings.txt has all values of
+// Determined's.
 //
 // encoding/json cannot follow these rules (int64 as decimal strings, empty lists instead of
 // null, input in camelCase or snake_case, null for "not given"), so Marshal and Unmarshal walk

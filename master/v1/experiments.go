@@ -146,10 +146,6 @@ type PutExperimentResponse struct {
 	Experiment Experiment `json:"experiment"`
 }
 
-type DeleteExperimentLabelResponse struct {
-	Labels []string `json:"labels"`
-}
-
 type Experiment struct {
 	Archived                bool            `json:"archived"`
 	Config                  Struct          `json:"config"`
@@ -243,10 +239,7 @@ type GetModelDefResponse struct {
 
 type LaunchWarning string
 
-const (
-	LaunchWarningUnspecified          LaunchWarning = "LAUNCH_WARNING_UNSPECIFIED"
-	LaunchWarningCurrentSlotsExceeded LaunchWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
-)
+const LaunchWarningCurrentSlotsExceeded LaunchWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 
 type PatchExperiment struct {
 	ID                int                     `json:"id"`
@@ -279,9 +272,7 @@ type BulkExperimentFilters struct {
 }
 
 // LabelsResponse is the labels in use.
-type LabelsResponse struct {
-	Labels []string `json:"labels"`
-}
+type LabelsResponse PutExperimentLabelResponse
 
 // BulkRequest selects experiments by ids or by filters.
 type BulkRequest struct {

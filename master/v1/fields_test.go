@@ -20,7 +20,7 @@ var answers = []any{
 	Address{}, Agent{}, AgentUserGroup{}, Allocation{}, AllocationAllGatherResponse{},
 	AllocationRendezvousInfoResponse{}, AllocationSummary{}, Checkpoint{}, CheckpointTrainingMetadata{},
 	CheckpointWorkload{}, ClusterMessage{}, Command{}, ComparableTrial{}, CompareTrialsResponse{}, Container{},
-	ContinueExperimentResponse{}, CreateExperimentResponse{}, DataPoint{}, DeleteExperimentLabelResponse{},
+	ContinueExperimentResponse{}, CreateExperimentResponse{}, DataPoint{},
 	DeleteProjectResponse{}, DeleteWorkspaceResponse{}, Device{}, DeviceStats{}, DownsampledMetrics{}, Experiment{},
 	File{}, FileNode{}, GetAgentsResponse{}, GetCheckpointResponse{}, GetClusterMessageResponse{}, GetCommandResponse{}, GetCommandsResponse{},
 	GetExperimentCheckpointsResponse{}, GetExperimentResponse{}, GetExperimentTrialsResponse{},
@@ -28,10 +28,10 @@ var answers = []any{
 	GetMetricsResponse{}, GetModelDefResponse{}, GetNotebookResponse{}, GetNotebooksResponse{},
 	GetProjectColumnsResponse{}, GetProjectNumericMetricsRangeResponse{}, MetricsRange{}, GetProjectResponse{}, GetResourcePoolsResponse{}, GetRunMetadataResponse{},
 	GetShellResponse{}, GetShellsResponse{}, GetTaskContextDirectoryResponse{}, GetTaskResponse{}, GetTasksResponse{},
-	GetTemplatesResponse{}, GetTensorboardResponse{}, GetTensorboardsResponse{}, GetTrainingMetricsResponse{},
+	GetTemplatesResponse{}, GetTensorboardResponse{}, GetTensorboardsResponse{},
 	GetTrialCheckpointsResponse{}, GetTrialResponse{}, GetTrialWorkloadsResponse{}, GetUserByUsernameResponse{},
 	GetAccessTokensResponse{}, PostAccessTokenResponse{}, PatchAccessTokenResponse{}, TokenInfo{}, GetTelemetryResponse{},
-	GetUserResponse{}, GetUserSettingResponse{}, GetUsersResponse{}, GetValidationMetricsResponse{},
+	GetUserResponse{}, GetUserSettingResponse{}, GetUsersResponse{},
 	GetWorkspaceProjectsResponse{}, GetWorkspaceResponse{}, GetWorkspacesResponse{}, Job{}, JobSummary{},
 	KillCommandResponse{}, LaunchCommandResponse{}, LaunchNotebookResponse{}, LaunchShellResponse{},
 	LaunchTensorboardResponse{}, LimitedJob{}, LogEntry{}, LoginResponse{}, MasterLogsResponse{}, Metrics{},
@@ -247,7 +247,7 @@ func TestEveryAnswerIsListed(t *testing.T) {
 			return true
 		}
 		name := spec.Name.Name
-		if _, isStruct := spec.Type.(*ast.StructType); !isStruct || known[classOf(name)] == nil || in(inward, name) {
+		if known[classOf(name)] == nil || in(inward, name) {
 			return true
 		}
 		found++

@@ -5,18 +5,13 @@ import "time"
 // GenericTaskState is the state of a generic task, in the form of the API.
 type GenericTaskState string
 
-// The values of GenericTaskState.
+// The values that programs name.
 const (
-	GenericTaskStateUnspecified       GenericTaskState = "GENERIC_TASK_STATE_UNSPECIFIED"
-	GenericTaskStateActive            GenericTaskState = "GENERIC_TASK_STATE_ACTIVE"
-	GenericTaskStateCanceled          GenericTaskState = "GENERIC_TASK_STATE_CANCELED"
-	GenericTaskStateCompleted         GenericTaskState = "GENERIC_TASK_STATE_COMPLETED"
-	GenericTaskStateError             GenericTaskState = "GENERIC_TASK_STATE_ERROR"
-	GenericTaskStatePaused            GenericTaskState = "GENERIC_TASK_STATE_PAUSED"
-	GenericTaskStateStoppingPaused    GenericTaskState = "GENERIC_TASK_STATE_STOPPING_PAUSED"
-	GenericTaskStateStoppingCanceled  GenericTaskState = "GENERIC_TASK_STATE_STOPPING_CANCELED"
-	GenericTaskStateStoppingCompleted GenericTaskState = "GENERIC_TASK_STATE_STOPPING_COMPLETED"
-	GenericTaskStateStoppingError     GenericTaskState = "GENERIC_TASK_STATE_STOPPING_ERROR"
+	GenericTaskStateActive    GenericTaskState = "GENERIC_TASK_STATE_ACTIVE"
+	GenericTaskStateCanceled  GenericTaskState = "GENERIC_TASK_STATE_CANCELED"
+	GenericTaskStateCompleted GenericTaskState = "GENERIC_TASK_STATE_COMPLETED"
+	GenericTaskStateError     GenericTaskState = "GENERIC_TASK_STATE_ERROR"
+	GenericTaskStatePaused    GenericTaskState = "GENERIC_TASK_STATE_PAUSED"
 )
 
 // CreateGenericTaskRequest: POST /generic-tasks.

@@ -204,14 +204,7 @@ type Shell struct {
 
 // LaunchShellRequest is the body of POST /shells. Old clients send keys as Data, which the
 // master ignores: it creates the keys.
-type LaunchShellRequest struct {
-	Config       Struct  `json:"config,omitempty"`
-	TemplateName *string `json:"templateName,omitempty"`
-	Files        []File  `json:"files,omitempty"`
-	Data         []byte  `json:"data,omitempty"`
-	Preview      *bool   `json:"preview,omitempty"`
-	WorkspaceID  *int    `json:"workspaceId,omitempty"`
-}
+type LaunchShellRequest LaunchCommandRequest
 
 // LaunchShellResponse is the response. Determined has no Remarks.
 type LaunchShellResponse struct {

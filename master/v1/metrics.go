@@ -34,14 +34,6 @@ var (
 		Summary: "Get curves of trials, downsampled for a screen"}
 )
 
-type GetTrainingMetricsResponse struct {
-	Metrics []MetricsReport `json:"metrics"`
-}
-
-type GetValidationMetricsResponse struct {
-	Metrics []MetricsReport `json:"metrics"`
-}
-
 type Metrics struct {
 	AvgMetrics   Struct   `json:"avgMetrics"`
 	BatchMetrics []Struct `json:"batchMetrics"`

@@ -87,9 +87,7 @@ type GetModelsResponse struct {
 func (r GetModelsResponse) Records() ([]Model, Pagination) { return r.Models, r.Pagination }
 
 // GetModelLabelsResponse is a message of the wire.
-type GetModelLabelsResponse struct {
-	Labels []string `json:"labels"`
-}
+type GetModelLabelsResponse PutExperimentLabelResponse
 
 // PostModelRequest is a message of the wire.
 type PostModelRequest struct {
@@ -103,9 +101,7 @@ type PostModelRequest struct {
 }
 
 // PostModelResponse is a message of the wire.
-type PostModelResponse struct {
-	Model Model `json:"model"`
-}
+type PostModelResponse GetModelResponse
 
 // PatchModel is a message of the wire. What is not given stays.
 type PatchModel struct {
@@ -119,9 +115,7 @@ type PatchModel struct {
 }
 
 // PatchModelResponse is a message of the wire.
-type PatchModelResponse struct {
-	Model Model `json:"model"`
-}
+type PatchModelResponse GetModelResponse
 
 // MoveModelRequest is a message of the wire.
 type MoveModelRequest struct {
@@ -158,9 +152,7 @@ type PostModelVersionRequest struct {
 }
 
 // PostModelVersionResponse is a message of the wire.
-type PostModelVersionResponse struct {
-	ModelVersion ModelVersion `json:"modelVersion"`
-}
+type PostModelVersionResponse GetModelVersionResponse
 
 // PatchModelVersion is a message of the wire. What is not given stays.
 type PatchModelVersion struct {
@@ -172,9 +164,7 @@ type PatchModelVersion struct {
 }
 
 // PatchModelVersionResponse is a message of the wire.
-type PatchModelVersionResponse struct {
-	ModelVersion ModelVersion `json:"modelVersion"`
-}
+type PatchModelVersionResponse GetModelVersionResponse
 
 // TrialSourceInfoType is an enum of the wire.
 type TrialSourceInfoType string
@@ -207,11 +197,7 @@ type ReportTrialSourceInfoResponse struct {
 }
 
 // GetTrialMetricsByCheckpointResponse is a message of the wire.
-type GetTrialMetricsByCheckpointResponse struct {
-	Metrics []MetricsReport `json:"metrics"`
-}
+type GetTrialMetricsByCheckpointResponse GetMetricsResponse
 
 // GetTrialMetricsByModelVersionResponse is a message of the wire.
-type GetTrialMetricsByModelVersionResponse struct {
-	Metrics []MetricsReport `json:"metrics"`
-}
+type GetTrialMetricsByModelVersionResponse GetMetricsResponse

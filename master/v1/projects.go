@@ -46,9 +46,7 @@ type PostProjectRequest struct {
 	Key         *string `json:"key,omitempty"`
 }
 
-type PostProjectResponse struct {
-	Project Project `json:"project"`
-}
+type PostProjectResponse GetProjectResponse
 
 type Project struct {
 	Archived                bool           `json:"archived"`
@@ -78,9 +76,7 @@ type PatchProject struct {
 }
 
 // PatchProjectResponse is the changed project.
-type PatchProjectResponse struct {
-	Project Project `json:"project"`
-}
+type PatchProjectResponse GetProjectResponse
 
 // DeleteProjectResponse reports whether the deletion is complete.
 type DeleteProjectResponse struct {
@@ -99,9 +95,7 @@ type AddProjectNoteResponse struct {
 }
 
 // PutProjectNotesResponse has all notes of the project.
-type PutProjectNotesResponse struct {
-	Notes []Note `json:"notes"`
-}
+type PutProjectNotesResponse AddProjectNoteResponse
 
 // MoveRequest names a project.
 type MoveRequest struct {

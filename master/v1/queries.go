@@ -290,9 +290,7 @@ type (
 
 // Other requests.
 type (
-	GetFileRequest struct {
-		Path string `json:"path"`
-	}
+	GetFileRequest   FileRequest
 	PreviewGCRequest struct {
 		SaveExperimentBest *int `json:"save_experiment_best"`
 		SaveTrialBest      *int `json:"save_trial_best"`

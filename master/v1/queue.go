@@ -47,25 +47,13 @@ var (
 type JobState string
 
 const (
-	JobStateUnspecified         JobState = "STATE_UNSPECIFIED"
-	JobStateQueued              JobState = "STATE_QUEUED"
-	JobStateScheduled           JobState = "STATE_SCHEDULED"
-	JobStateScheduledBackfilled JobState = "STATE_SCHEDULED_BACKFILLED"
+	JobStateQueued    JobState = "STATE_QUEUED"
+	JobStateScheduled JobState = "STATE_SCHEDULED"
 )
 
 type JobType string
 
-const (
-	JobTypeUnspecified  JobType = "TYPE_UNSPECIFIED"
-	JobTypeExperiment   JobType = "TYPE_EXPERIMENT"
-	JobTypeNotebook     JobType = "TYPE_NOTEBOOK"
-	JobTypeTensorboard  JobType = "TYPE_TENSORBOARD"
-	JobTypeShell        JobType = "TYPE_SHELL"
-	JobTypeCommand      JobType = "TYPE_COMMAND"
-	JobTypeCheckpointGc JobType = "TYPE_CHECKPOINT_GC"
-	JobTypeExternal     JobType = "TYPE_EXTERNAL"
-	JobTypeGeneric      JobType = "TYPE_GENERIC"
-)
+const JobTypeExperiment JobType = "TYPE_EXPERIMENT"
 
 type GetJobsV2Response struct {
 	Jobs       []RBACJob  `json:"jobs"`
@@ -252,11 +240,10 @@ type ResourceAllocationRawResponse struct {
 // ResourceAllocationAggregationPeriod is an enum of the wire.
 type ResourceAllocationAggregationPeriod string
 
-// The values of ResourceAllocationAggregationPeriod.
+// The values that programs name.
 const (
-	ResourceAllocationAggregationPeriodUnspecified ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_UNSPECIFIED"
-	ResourceAllocationAggregationPeriodDaily       ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
-	ResourceAllocationAggregationPeriodMonthly     ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+	ResourceAllocationAggregationPeriodDaily   ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+	ResourceAllocationAggregationPeriodMonthly ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
 )
 
 // ResourceAllocationAggregatedEntry has the slot-seconds of a day or a month.

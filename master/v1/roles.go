@@ -116,9 +116,7 @@ type GetRolesByIDResponse struct {
 }
 
 // GetRolesAssignedToUserResponse is a message of the wire.
-type GetRolesAssignedToUserResponse struct {
-	Roles []RoleWithAssignments `json:"roles"`
-}
+type GetRolesAssignedToUserResponse GetRolesByIDResponse
 
 // GetRolesAssignedToGroupResponse is a message of the wire.
 type GetRolesAssignedToGroupResponse struct {
@@ -147,17 +145,10 @@ type AssignRolesRequest struct {
 }
 
 // RemoveAssignmentsRequest is a message of the wire.
-type RemoveAssignmentsRequest struct {
-	GroupRoleAssignments []GroupRoleAssignment `json:"groupRoleAssignments,omitempty"`
-	UserRoleAssignments  []UserRoleAssignment  `json:"userRoleAssignments,omitempty"`
-	EverybodysRoles      []RoleAssignment      `json:"everybodysRoles,omitempty"` // Detent's: for all users
-}
+type RemoveAssignmentsRequest AssignRolesRequest
 
 // GetPermissionsSummaryResponse is a message of the wire.
-type GetPermissionsSummaryResponse struct {
-	Roles       []Role                  `json:"roles"`
-	Assignments []RoleAssignmentSummary `json:"assignments"`
-}
+type GetPermissionsSummaryResponse GetRolesAssignedToGroupResponse
 
 // GetGroupsAndUsersAssignedToWorkspaceResponse is a message of the wire.
 type GetGroupsAndUsersAssignedToWorkspaceResponse struct {
@@ -237,9 +228,7 @@ type CreateGroupRequest struct {
 }
 
 // CreateGroupResponse is a message of the wire.
-type CreateGroupResponse struct {
-	Group GroupDetails `json:"group"`
-}
+type CreateGroupResponse GetGroupResponse
 
 // UpdateGroupRequest is a message of the wire. An empty name leaves the name.
 type UpdateGroupRequest struct {
@@ -250,9 +239,7 @@ type UpdateGroupRequest struct {
 }
 
 // UpdateGroupResponse is a message of the wire.
-type UpdateGroupResponse struct {
-	Group GroupDetails `json:"group"`
-}
+type UpdateGroupResponse GetGroupResponse
 
 // AssignMultipleGroupsRequest adds users to groups, and removes them from groups.
 type AssignMultipleGroupsRequest struct {

@@ -136,18 +136,14 @@ type NotifyContainerRunningRequest struct {
 	RequestUUID  *string `json:"requestUuid,omitempty"`
 }
 
-type NotifyContainerRunningResponse struct {
-	Data []Struct `json:"data"`
-}
+type NotifyContainerRunningResponse AllocationAllGatherResponse
 
 type PostRunMetadataRequest struct {
 	Metadata Struct `json:"metadata"`
 	RunID    *int   `json:"runId,omitempty"`
 }
 
-type PostRunMetadataResponse struct {
-	Metadata Struct `json:"metadata,null"`
-}
+type PostRunMetadataResponse GetRunMetadataResponse
 
 type RunPrepareForReportingRequest struct {
 	RunID             int    `json:"runId"`

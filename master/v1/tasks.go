@@ -37,13 +37,11 @@ var (
 type TaskState string
 
 const (
-	TaskStateUnspecified TaskState = "STATE_UNSPECIFIED"
 	TaskStatePulling     TaskState = "STATE_PULLING"
 	TaskStateStarting    TaskState = "STATE_STARTING"
 	TaskStateRunning     TaskState = "STATE_RUNNING"
 	TaskStateTerminated  TaskState = "STATE_TERMINATED"
 	TaskStateTerminating TaskState = "STATE_TERMINATING"
-	TaskStateWaiting     TaskState = "STATE_WAITING"
 	TaskStateQueued      TaskState = "STATE_QUEUED"
 )
 
@@ -56,22 +54,7 @@ type Address struct {
 
 type FailureType string
 
-const (
-	FailureTypeUnspecified      FailureType = "FAILURE_TYPE_UNSPECIFIED"
-	FailureTypeResourcesFailed  FailureType = "FAILURE_TYPE_RESOURCES_FAILED"
-	FailureTypeResourcesAborted FailureType = "FAILURE_TYPE_RESOURCES_ABORTED"
-	FailureTypeResourcesMissing FailureType = "FAILURE_TYPE_RESOURCES_MISSING"
-	FailureTypeTaskAborted      FailureType = "FAILURE_TYPE_TASK_ABORTED"
-	FailureTypeTaskError        FailureType = "FAILURE_TYPE_TASK_ERROR"
-	FailureTypeAgentFailed      FailureType = "FAILURE_TYPE_AGENT_FAILED"
-	FailureTypeAgentError       FailureType = "FAILURE_TYPE_AGENT_ERROR"
-	FailureTypeRestoreError     FailureType = "FAILURE_TYPE_RESTORE_ERROR"
-	FailureTypeUnknownError     FailureType = "FAILURE_TYPE_UNKNOWN_ERROR"
-)
-
-type GetTaskContextDirectoryResponse struct {
-	B64Tgz string `json:"b64Tgz"`
-}
+type GetTaskContextDirectoryResponse GetModelDefResponse
 
 type GetTaskResponse struct {
 	Task Task `json:"task"`
@@ -130,14 +113,8 @@ type Task struct {
 type TaskType string
 
 const (
-	TaskTypeUnspecified  TaskType = "TASK_TYPE_UNSPECIFIED"
-	TaskTypeTrial        TaskType = "TASK_TYPE_TRIAL"
-	TaskTypeNotebook     TaskType = "TASK_TYPE_NOTEBOOK"
-	TaskTypeShell        TaskType = "TASK_TYPE_SHELL"
-	TaskTypeCommand      TaskType = "TASK_TYPE_COMMAND"
-	TaskTypeTensorboard  TaskType = "TASK_TYPE_TENSORBOARD"
-	TaskTypeCheckpointGc TaskType = "TASK_TYPE_CHECKPOINT_GC"
-	TaskTypeGeneric      TaskType = "TASK_TYPE_GENERIC"
+	TaskTypeTrial   TaskType = "TASK_TYPE_TRIAL"
+	TaskTypeGeneric TaskType = "TASK_TYPE_GENERIC"
 )
 
 // TaskCountResponse counts the tasks that have not ended.

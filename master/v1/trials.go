@@ -52,20 +52,10 @@ var (
 type TrialState string
 
 const (
-	TrialStateUnspecified       TrialState = "STATE_UNSPECIFIED"
-	TrialStateActive            TrialState = "STATE_ACTIVE"
-	TrialStatePaused            TrialState = "STATE_PAUSED"
-	TrialStateStoppingCanceled  TrialState = "STATE_STOPPING_CANCELED"
-	TrialStateStoppingKilled    TrialState = "STATE_STOPPING_KILLED"
-	TrialStateStoppingCompleted TrialState = "STATE_STOPPING_COMPLETED"
-	TrialStateStoppingError     TrialState = "STATE_STOPPING_ERROR"
-	TrialStateCanceled          TrialState = "STATE_CANCELED"
-	TrialStateCompleted         TrialState = "STATE_COMPLETED"
-	TrialStateError             TrialState = "STATE_ERROR"
-	TrialStateQueued            TrialState = "STATE_QUEUED"
-	TrialStatePulling           TrialState = "STATE_PULLING"
-	TrialStateStarting          TrialState = "STATE_STARTING"
-	TrialStateRunning           TrialState = "STATE_RUNNING"
+	TrialStateCanceled  TrialState = "STATE_CANCELED"
+	TrialStateCompleted TrialState = "STATE_COMPLETED"
+	TrialStateError     TrialState = "STATE_ERROR"
+	TrialStateQueued    TrialState = "STATE_QUEUED"
 )
 
 type Trial struct {
@@ -122,18 +112,14 @@ type CreateTrialRequest struct {
 	Unmanaged    *bool  `json:"unmanaged,omitempty"`
 }
 
-type CreateTrialResponse struct {
-	Trial Trial `json:"trial"`
-}
+type CreateTrialResponse GetTrialResponse
 
 type PutTrialRequest struct {
 	CreateTrialRequest *CreateTrialRequest `json:"createTrialRequest,omitempty"`
 	ExternalTrialID    string              `json:"externalTrialId"`
 }
 
-type PutTrialResponse struct {
-	Trial Trial `json:"trial"`
-}
+type PutTrialResponse GetTrialResponse
 
 type StartTrialRequest struct {
 	TrialID int   `json:"trialId"`
@@ -146,9 +132,7 @@ type StartTrialResponse struct {
 	StepsCompleted   int     `json:"stepsCompleted"`
 }
 
-type PatchTrialResponse struct {
-	Trial Trial `json:"trial"`
-}
+type PatchTrialResponse GetTrialResponse
 
 type WorkloadContainer struct {
 	Checkpoint *CheckpointWorkload `json:"checkpoint,omitempty"`

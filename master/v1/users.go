@@ -87,13 +87,9 @@ type GetMetricsResponse struct {
 	Metrics []MetricsReport `json:"metrics"`
 }
 
-type GetUserByUsernameResponse struct {
-	User User `json:"user"`
-}
+type GetUserByUsernameResponse GetMeResponse
 
-type GetUserResponse struct {
-	User User `json:"user"`
-}
+type GetUserResponse GetMeResponse
 
 type GetUsersResponse struct {
 	Pagination *Pagination `json:"pagination"`
@@ -117,9 +113,7 @@ type PatchUser struct {
 	Username       *string         `json:"username,omitempty"`
 }
 
-type PatchUserResponse struct {
-	User User `json:"user"`
-}
+type PatchUserResponse GetMeResponse
 
 type PostUserRequest struct {
 	IsHashed *bool   `json:"isHashed,omitempty"`
@@ -194,9 +188,7 @@ type GetUserSettingResponse struct {
 	Settings []UserWebSetting `json:"settings"`
 }
 
-type PostUserSettingRequest struct {
-	Settings []UserWebSetting `json:"settings"`
-}
+type PostUserSettingRequest GetUserSettingResponse
 
 // ActivityType is an enum of the wire.
 type ActivityType string
@@ -241,7 +233,4 @@ type PatchUsersResponse struct {
 }
 
 // UserActionResult is the result for one user.
-type UserActionResult struct {
-	Error string `json:"error"` // empty: done
-	ID    int    `json:"id"`
-}
+type UserActionResult RunActionResult

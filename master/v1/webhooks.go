@@ -46,27 +46,24 @@ type WebhookType string
 
 // The values of WebhookType.
 const (
-	WebhookTypeUnspecified WebhookType = "WEBHOOK_TYPE_UNSPECIFIED"
-	WebhookTypeDefault     WebhookType = "WEBHOOK_TYPE_DEFAULT"
-	WebhookTypeSlack       WebhookType = "WEBHOOK_TYPE_SLACK"
+	WebhookTypeDefault WebhookType = "WEBHOOK_TYPE_DEFAULT"
+	WebhookTypeSlack   WebhookType = "WEBHOOK_TYPE_SLACK"
 )
 
 // WebhookMode is an enum of the wire.
 type WebhookMode string
 
-// The values of WebhookMode.
+// The values that programs name.
 const (
-	WebhookModeUnspecified WebhookMode = "WEBHOOK_MODE_UNSPECIFIED"
-	WebhookModeWorkspace   WebhookMode = "WEBHOOK_MODE_WORKSPACE"
-	WebhookModeSpecific    WebhookMode = "WEBHOOK_MODE_SPECIFIC"
+	WebhookModeWorkspace WebhookMode = "WEBHOOK_MODE_WORKSPACE"
+	WebhookModeSpecific  WebhookMode = "WEBHOOK_MODE_SPECIFIC"
 )
 
 // TriggerType is an enum of the wire.
 type TriggerType string
 
-// The values of TriggerType.
+// The values that programs name.
 const (
-	TriggerTypeUnspecified             TriggerType = "TRIGGER_TYPE_UNSPECIFIED"
 	TriggerTypeExperimentStateChange   TriggerType = "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"
 	TriggerTypeMetricThresholdExceeded TriggerType = "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"
 	TriggerTypeTaskLog                 TriggerType = "TRIGGER_TYPE_TASK_LOG"

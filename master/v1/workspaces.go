@@ -133,19 +133,13 @@ const (
 	WorkspaceStateUnspecified  WorkspaceState = "WORKSPACE_STATE_UNSPECIFIED"
 	WorkspaceStateDeleting     WorkspaceState = "WORKSPACE_STATE_DELETING"
 	WorkspaceStateDeleteFailed WorkspaceState = "WORKSPACE_STATE_DELETE_FAILED"
-	WorkspaceStateDeleted      WorkspaceState = "WORKSPACE_STATE_DELETED"
 )
 
 // PatchWorkspaceResponse is the changed workspace.
-type PatchWorkspaceResponse struct {
-	Workspace         Workspace         `json:"workspace"`
-	NamespaceBindings map[string]Struct `json:"namespaceBindings"`
-}
+type PatchWorkspaceResponse PostWorkspaceResponse
 
 // DeleteWorkspaceResponse reports whether the deletion is complete.
-type DeleteWorkspaceResponse struct {
-	Completed bool `json:"completed"`
-}
+type DeleteWorkspaceResponse DeleteProjectResponse
 
 // PutGlobalConfigPoliciesRequest sets the policies of the cluster for one type of workload.
 type PutGlobalConfigPoliciesRequest struct {
@@ -164,17 +158,11 @@ type GetGlobalConfigPoliciesResponse struct {
 	ConfigPolicies Struct `json:"configPolicies,null"` // {} if none are set
 }
 
-type GetWorkspaceConfigPoliciesResponse struct {
-	ConfigPolicies Struct `json:"configPolicies,null"` // {} if none are set
-}
+type GetWorkspaceConfigPoliciesResponse GetGlobalConfigPoliciesResponse
 
-type PutGlobalConfigPoliciesResponse struct {
-	ConfigPolicies Struct `json:"configPolicies,null"` // {} if none are set
-}
+type PutGlobalConfigPoliciesResponse GetGlobalConfigPoliciesResponse
 
-type PutWorkspaceConfigPoliciesResponse struct {
-	ConfigPolicies Struct `json:"configPolicies,null"` // {} if none are set
-}
+type PutWorkspaceConfigPoliciesResponse GetGlobalConfigPoliciesResponse
 
 // Template is a configuration that is merged under those of experiments and tasks. Source,
 // which Determined does not have, is the configuration as YAML, as the user wrote it.

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -43,11 +44,7 @@ func (a *App) Env(name string) string {
 
 // Address is the address of the master, in canonical form.
 func (a *App) Address() (string, error) {
-	address := a.Master
-	if address == "" {
-		address = client.MasterFromEnv(a.Env)
-	}
-	return client.Canonical(address)
+	return client.Canonical(cmp.Or(a.Master, client.MasterFromEnv(a.Env)))
 }
 
 // Store is the file of sessions.

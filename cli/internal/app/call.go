@@ -96,6 +96,22 @@ func (a *App) Agreed(ctx context.Context, question, otherwise string) error {
 	return exit.Status(exit.Failed)
 }
 
+// Say prints what a verb has done, unless err says that it has failed, and returns err.
+func (a *App) Say(err error, format string, args ...any) error {
+	if err == nil {
+		a.Printf(format, args...)
+	}
+	return err
+}
+
+// SayDone is Say with Done.
+func (a *App) SayDone(err error, format string, args ...any) error {
+	if err == nil {
+		a.Done(format, args...)
+	}
+	return err
+}
+
 // Done prints what has been done.
 func (a *App) Done(format string, args ...any) {
 	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf(format, args...)))

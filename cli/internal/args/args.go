@@ -88,6 +88,14 @@ func IDs(what string, given []string) ([]int, error) {
 	return ids, nil
 }
 
+// Given is a pointer to the value of a flag; nil if the flag is not set.
+func Given[T any](cmd *cobra.Command, flag string, value T) *T {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
+}
+
 // OneOf is the value of a flag that must be one of several words.
 type OneOf struct {
 	Value   string

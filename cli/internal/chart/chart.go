@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // A Point is a value at a step.
@@ -103,11 +105,7 @@ func (c Chart) points(s Series) []Point {
 	if !c.log() {
 		return s.Points
 	}
-	out := make([]Point, len(s.Points))
-	for i, p := range s.Points {
-		out[i] = Point{p.X, math.Log10(p.Y)}
-	}
-	return out
+	return each.Of(s.Points, func(p Point) Point { return Point{p.X, math.Log10(p.Y)} })
 }
 
 func finite(p Point) bool {

@@ -7,12 +7,14 @@ package complete
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -23,16 +25,19 @@ type Func = func(cmd *cobra.Command, args []string, prefix string) ([]string, co
 
 // Experiments completes the IDs of the newest experiments.
 func Experiments(a *app.App) Func {
+	q := v1.GetExperimentsRequest{Order: v1.Order{SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_DESC"}}
+	return words(a, func(ctx context.Context, c *client.Client) iter.Seq2[v1.Experiment, error] {
+		return client.Each(ctx, c, v1.ListExperiments, page, &q)
+	}, func(e v1.Experiment) string { return fmt.Sprintf("%d\t%s", e.ID, e.Name) })
+}
+
+var page = client.Page{Limit: 50, Single: true}
+
+// words completes a word of each record of a list.
+func words[T any](a *app.App, list func(context.Context, *client.Client) iter.Seq2[T, error], word func(T) string) Func {
 	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
-		q := v1.GetExperimentsRequest{Order: v1.Order{SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_DESC"}}
-		var out []string
-		for e, err := range client.Each(ctx, c, v1.ListExperiments, client.Page{Limit: 50, Single: true}, &q) {
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, fmt.Sprintf("%d\t%s", e.ID, e.Name))
-		}
-		return out, nil
+		all, err := client.Collect(list(ctx, c))
+		return each.Of(all, word), err
 	})
 }
 
@@ -74,28 +79,17 @@ func Listed(a *app.App, list func(context.Context, *client.Client) ([]string, er
 
 // Templates completes the names of templates.
 func Templates(a *app.App) Func {
-	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
-		var out []string
-		for t, err := range c.Templates(ctx, client.Page{Limit: 50, Single: true}) {
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, t.Name)
-		}
-		return out, nil
-	})
+	return words(a, func(ctx context.Context, c *client.Client) iter.Seq2[v1.Template, error] {
+		return c.Templates(ctx, page)
+	},
+		func(t v1.Template) string { return t.Name })
 }
 
 // Models completes the names of models.
 func Models(a *app.App) Func {
-	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
-		var out []string
-		for m, err := range client.Each(ctx, c, v1.ListModels, client.Page{Limit: 50, Single: true}, &v1.GetModelsRequest{Order: v1.Order{SortBy: "SORT_BY_LAST_UPDATED_TIME", OrderBy: "ORDER_BY_DESC"}}) {
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, m.Name)
-		}
-		return out, nil
-	})
+	q := v1.GetModelsRequest{Order: v1.Order{SortBy: "SORT_BY_LAST_UPDATED_TIME", OrderBy: "ORDER_BY_DESC"}}
+	return words(a, func(ctx context.Context, c *client.Client) iter.Seq2[v1.Model, error] {
+		return client.Each(ctx, c, v1.ListModels, page, &q)
+	},
+		func(m v1.Model) string { return m.Name })
 }

@@ -22,21 +22,26 @@ type Options struct {
 	Quiet      bool
 }
 
-// Run downloads a checkpoint and prints its path.
-func Run(ctx context.Context, a *app.App, o Options) error {
+// Fetch downloads a checkpoint with a progress bar, and returns its path.
+func Fetch(ctx context.Context, a *app.App, o Options) (string, error) {
 	var total, done int64
 	for _, n := range o.Checkpoint.Resources {
 		total += n
 	}
 	bar := upload.NewBar(a.IO, "Downloading")
-	dir, err := fetch.Checkpoint(ctx, fetch.Options{
+	defer bar.Done()
+	return fetch.Checkpoint(ctx, fetch.Options{
 		Client: o.Client, Checkpoint: o.Checkpoint, Dir: o.Dir, Mode: o.Mode,
 		Progress: func(n int64) {
 			done += n
 			bar.Update(done, max(total, done))
 		},
 	})
-	bar.Done()
+}
+
+// Run downloads a checkpoint and prints its path.
+func Run(ctx context.Context, a *app.App, o Options) error {
+	dir, err := Fetch(ctx, a, o)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func Checkpoint(ctx context.Context, o Options) (string, error) {
 		return "", fault.New(fault.Invalid, "checkpoint %s cannot be downloaded: it is %s, and only COMPLETED and PARTIALLY_DELETED ones can",
 			ck.UUID, strings.TrimPrefix(string(ck.State), "STATE_"))
 	}
-	dir := o.Dir
-	if dir == "" {
-		dir = filepath.Join("checkpoints", ck.UUID)
-	}
+	dir := cmp.Or(o.Dir, filepath.Join("checkpoints", ck.UUID))
 	if _, err := os.Stat(filepath.Join(dir, metadataFile)); err == nil {
 		return dir, nil
 	}

@@ -3,10 +3,20 @@ package input
 
 import (
 	"encoding/json"
+	"io"
+	"os"
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/fault"
 )
+
+// Read reads a file, or the standard input for a dash.
+func Read(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file)
+}
 
 // YAML parses a mapping and converts it to JSON.
 func YAML(name string, text []byte) ([]byte, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -38,18 +39,8 @@ type Options struct {
 	noted bool      // that lines are missing
 }
 
-// The levels, from the least to the most important.
-var levels = [...]v1.LogLevel{
-	v1.LogLevelUnspecified, v1.LogLevelTrace, v1.LogLevelDebug, v1.LogLevelInfo,
-	v1.LogLevelWarning, v1.LogLevelError, v1.LogLevelCritical,
-}
-
 func levelNames() []string {
-	names := make([]string, len(levels))
-	for i, l := range levels {
-		names[i] = strings.TrimPrefix(string(l), "LOG_LEVEL_")
-	}
-	return names
+	return each.Of(v1.LogLevels(), func(l v1.LogLevel) string { return strings.TrimPrefix(string(l), "LOG_LEVEL_") })
 }
 
 // Flags adds the flags; ofTask adds the flag that only logs of tasks have.
@@ -89,8 +80,8 @@ func (o *Options) Query() (client.LogQuery, error) {
 		q.Limit, q.Descending = o.Tail, true
 	}
 	if o.level.Value != "" {
-		least := slices.Index(levels[:], v1.LogLevel("LOG_LEVEL_"+o.level.Value))
-		q.Levels = levels[least:]
+		levels := v1.LogLevels() // from the least to the most important
+		q.Levels = levels[slices.Index(levels, v1.LogLevel("LOG_LEVEL_"+o.level.Value)):]
 	}
 	var err error
 	if q.Before, err = parseTime("--timestamp-before", o.before); err != nil {

@@ -11,10 +11,12 @@
 package pack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -208,15 +210,8 @@ func (l *Listing) tooLarge() error {
 		}
 		sizes[top] += e.Size
 	}
-	names := make([]string, 0, len(sizes))
-	for name := range sizes {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if sizes[a] != sizes[b] {
-			return int(max(-1, min(1, sizes[b]-sizes[a])))
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a, b))
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "the files to send have %s; at most %s may be sent. The largest:", Size(l.Total), Size(Limit))

@@ -56,8 +56,7 @@ func (o Options) choose(stored tokens.Sessions) choice {
 	case stored.Active != "":
 		return choice{user: stored.Active, password: password}
 	}
-	blank := ""
-	return choice{user: DefaultUser, password: &blank, fallback: true}
+	return choice{user: DefaultUser, password: new(""), fallback: true}
 }
 
 // Open returns a stored session, or signs in.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/width"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/quote"
 )
 
@@ -191,11 +192,7 @@ func (t *Table) Write(w io.Writer) error {
 	b.WriteString(strings.Join(rule, "+"))
 	b.WriteByte('\n')
 	for r := range t.rows {
-		cells := make([][]string, len(columns))
-		for i, c := range columns {
-			cells[i] = c.cells[r]
-		}
-		writeRow(&b, columns, cells)
+		writeRow(&b, columns, each.Of(columns, func(c column) []string { return c.cells[r] }))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -212,10 +209,7 @@ type column struct {
 func (t *Table) layout(i int) column {
 	k := t.kindOf(i)
 	c := column{right: k != text, header: strings.Split(clean(t.headers[i]), "\n")}
-	values := make([]string, len(t.rows))
-	for r, row := range t.rows {
-		values[r] = shown(row[i], k)
-	}
+	values := each.Of(t.rows, func(row []any) string { return shown(row[i], k) })
 	if k == decimal {
 		alignPoints(values)
 	}

@@ -78,11 +78,7 @@ func NewSet(a *app.App, k Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := k.Prioritize(ctx, c, id, n); err != nil {
-				return err
-			}
-			a.Done("Set priority of %s %s to %d", k.Noun, id, n)
-			return nil
+			return a.SayDone(k.Prioritize(ctx, c, id, n), "Set priority of %s %s to %d", k.Noun, id, n)
 		},
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -65,9 +66,7 @@ func (o *Launch) Request(ctx context.Context, a *app.App, program []string) (*cl
 	if err != nil {
 		return nil, r, err
 	}
-	if o.template != "" {
-		r.Template = &o.template
-	}
+	r.Template = optional.NonZero(o.template)
 	if o.workspace == "" {
 		return c, r, nil
 	}

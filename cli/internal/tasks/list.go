@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/session"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -69,7 +70,7 @@ func (k Kind) list(ctx context.Context, a *app.App, o listOptions) error {
 		}
 		return nil
 	}
-	return o.format.Print(a.IO, k.table(items, names), messages(items))
+	return o.format.Print(a.IO, k.table(items, names), each.Of(items, func(i Item) any { return i.Message }))
 }
 
 func (k Kind) find(ctx context.Context, s *session.Session, o listOptions) ([]Item, error) {
@@ -85,14 +86,6 @@ func (k Kind) find(ctx context.Context, s *session.Session, o listOptions) ([]It
 		q.WorkspaceID = w.ID
 	}
 	return k.List(ctx, s.Client, q)
-}
-
-func messages(items []Item) []any {
-	out := make([]any, len(items))
-	for i, item := range items {
-		out[i] = item.Message
-	}
-	return out
 }
 
 func (o listOptions) sort(items []Item, names map[int]string) {

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -46,11 +47,7 @@ func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item,
 	if err != nil {
 		return err
 	}
-	path := item.Address
-	if path == "" {
-		path = "/proxy/" + item.ID + "/"
-	}
-	address := master + path
+	address := master + cmp.Or(item.Address, "/proxy/"+item.ID+"/")
 	link := ""
 	if open {
 		made, err := client.Call(ctx, c, v1.LinkTask, item.ID)

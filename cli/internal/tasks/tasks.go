@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -56,11 +57,7 @@ func (k Kind) placeholder() string { return strings.ToUpper(k.Noun) + "_ID" }
 func (k Kind) Complete(a *app.App) complete.Func {
 	return complete.Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
 		items, err := k.List(ctx, c, v1.GetCommandsRequest{})
-		out := make([]string, len(items))
-		for i, item := range items {
-			out[i] = item.ID + "\t" + item.Description
-		}
-		return out, err
+		return each.Of(items, func(i Item) string { return i.ID + "\t" + i.Description }), err
 	})
 }
 
@@ -87,10 +84,7 @@ func (k Kind) Expand(ctx context.Context, c *client.Client, given []string) ([]s
 			if err != nil {
 				return nil, err
 			}
-			known = []string{}
-			for _, item := range items {
-				known = append(known, item.ID)
-			}
+			known = each.Of(items, func(i Item) string { return i.ID })
 		}
 		id, err := k.match(known, g)
 		if err != nil {
@@ -131,15 +125,6 @@ func (k Kind) Find(ctx context.Context, a *app.App, given string) (*client.Clien
 		return nil, "", err
 	}
 	return c, ids[0], nil
-}
-
-// Items converts a list of the master to the List of a Kind.
-func Items[M any](list []M, item func(M) Item) []Item {
-	items := make([]Item, len(list))
-	for i, m := range list {
-		items[i] = item(m)
-	}
-	return items
 }
 
 // Kill is the Kill of a Kind.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 const version = 2
@@ -69,11 +70,7 @@ func parseMaster(raw []byte) (*master, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, errors.New("a session has the wrong form")
 	}
-	out := &master{Tokens: m.Tokens}
-	if m.ActiveUser != nil {
-		out.ActiveUser = *m.ActiveUser
-	}
-	return out, nil
+	return &master{Tokens: m.Tokens, ActiveUser: optional.Value(m.ActiveUser)}, nil
 }
 
 // encode encodes version 2 as Determined's client does: keys in order, four spaces, and

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,14 +76,7 @@ type Sessions struct {
 }
 
 // Users lists the users with a session, in order.
-func (s Sessions) Users() []string {
-	names := make([]string, 0, len(s.Tokens))
-	for name := range s.Tokens {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (s Sessions) Users() []string { return slices.Sorted(maps.Keys(s.Tokens)) }
 
 // Read returns the sessions of the store's master.
 //

@@ -87,13 +87,16 @@ type tableLine struct {
 }
 
 func readOurs(files []*ast.File) ours {
-	found := ours{structs: map[string]*ast.StructType{}}
+	found, same := ours{structs: map[string]*ast.StructType{}}, map[string]string{}
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSpec:
-				if s, ok := n.Type.(*ast.StructType); ok {
-					found.structs[n.Name.Name] = s
+				switch of := n.Type.(type) {
+				case *ast.StructType:
+					found.structs[n.Name.Name] = of
+				case *ast.Ident: // type PatchTrialResponse GetTrialResponse
+					same[n.Name.Name] = of.Name
 				}
 			case *ast.ValueSpec:
 				if line, ok := asLine(n); ok {
@@ -102,6 +105,11 @@ func readOurs(files []*ast.File) ours {
 			}
 			return true
 		})
+	}
+	for name, of := range same {
+		if s := found.structs[of]; s != nil {
+			found.structs[name] = s
+		}
 	}
 	slices.SortFunc(found.lines, func(a, b tableLine) int { return strings.Compare(a.name, b.name) })
 	return found

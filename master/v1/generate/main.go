@@ -38,7 +38,7 @@ func generate() error {
 	if err := write(bindingsFile, bindings); err != nil {
 		return err
 	}
-	return write(typesFile, typescript())
+	return write(typesFile, typescript(files))
 }
 
 // table parses the package with the table of endpoints.

@@ -2,196 +2,32 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
 	"reflect"
+	"strconv"
 	"strings"
-	"time"
-
-	"github.com/detent-ml/detent/master/v1"
 )
 
-// usedByPages are the endpoints that the pages in the browser call, by the names that
-// they have there.
-var usedByPages = []struct {
-	name string
-	line v1.Line
-}{
-	{"getInfo", v1.GetInfo.Line()},
-	{"getMaster", v1.GetMaster.Line()},
-	{"login", v1.Login.Line()},
-	{"logout", v1.Logout.Line()},
-	{"getMe", v1.GetMe.Line()},
-	{"listUsers", v1.ListUsers.Line()},
-	{"listExperiments", v1.ListExperiments.Line()},
-	{"searchExperiments", v1.SearchExperiments.Line()},
-	{"getExperiment", v1.GetExperiment.Line()},
-	{"deleteExperiment", v1.DeleteExperiment.Line()},
-	{"activateExperiment", v1.ActivateExperiment.Line()},
-	{"pauseExperiment", v1.PauseExperiment.Line()},
-	{"cancelExperiment", v1.CancelExperiment.Line()},
-	{"killExperiment", v1.KillExperiment.Line()},
-	{"archiveExperiment", v1.ArchiveExperiment.Line()},
-	{"unarchiveExperiment", v1.UnarchiveExperiment.Line()},
-	{"listTrials", v1.ListTrials.Line()},
-	{"listExperimentCheckpoints", v1.ListExperimentCheckpoints.Line()},
-	{"listTrialCheckpoints", v1.ListTrialCheckpoints.Line()},
-	{"listSearchTrials", v1.ListSearchTrials.Line()},
-	{"listExperimentAttempts", v1.ListExperimentAttempts.Line()},
-	{"listTaskAttempts", v1.ListTaskAttempts.Line()},
-	{"getModelDefTree", v1.GetModelDefTree.Line()},
-	{"downloadModelDefFile", v1.DownloadModelDefFile.Line()},
-	{"streamProfilerSeries", v1.StreamProfilerSeries.Line()},
-	{"streamProfilerMetrics", v1.StreamProfilerMetrics.Line()},
-	{"getGlobalConfigPolicies", v1.GetGlobalConfigPolicies.Line()},
-	{"putGlobalConfigPolicies", v1.PutGlobalConfigPolicies.Line()},
-	{"deleteGlobalConfigPolicies", v1.DeleteGlobalConfigPolicies.Line()},
-	{"getWorkspaceConfigPolicies", v1.GetWorkspaceConfigPolicies.Line()},
-	{"putWorkspaceConfigPolicies", v1.PutWorkspaceConfigPolicies.Line()},
-	{"deleteWorkspaceConfigPolicies", v1.DeleteWorkspaceConfigPolicies.Line()},
-	{"getUserSettings", v1.GetUserSettings.Line()},
-	{"setUserSettings", v1.SetUserSettings.Line()},
-	{"changeExperiment", v1.ChangeExperiment.Line()},
-	{"listWorkloads", v1.ListTrialWorkloads.Line()},
-	{"getTrial", v1.GetTrial.Line()},
-	{"killTrial", v1.KillTrial.Line()},
-	{"getTimeSeries", v1.GetTimeSeries.Line()},
-	{"listNotebooks", v1.ListNotebooks.Line()},
-	{"getNotebook", v1.GetNotebook.Line()},
-	{"killNotebook", v1.KillNotebook.Line()},
-	{"listShells", v1.ListShells.Line()},
-	{"getShell", v1.GetShell.Line()},
-	{"killShell", v1.KillShell.Line()},
-	{"listTensorboards", v1.ListTensorboards.Line()},
-	{"getTensorboard", v1.GetTensorboard.Line()},
-	{"killTensorboard", v1.KillTensorboard.Line()},
-	{"listCommands", v1.ListCommands.Line()},
-	{"getCommand", v1.GetCommand.Line()},
-	{"killCommand", v1.KillCommand.Line()},
-	{"getTask", v1.GetTask.Line()},
-	{"listTasks", v1.ListTasks.Line()},
-	{"streamTaskLogs", v1.StreamTaskLogs.Line()}, {"streamTrialLogs", v1.StreamTrialLogs.Line()},
-	{"listModels", v1.ListModels.Line()},
-	{"createModel", v1.CreateModel.Line()},
-	{"getModel", v1.GetModel.Line()},
-	{"changeModel", v1.ChangeModel.Line()},
-	{"archiveModel", v1.ArchiveModel.Line()},
-	{"unarchiveModel", v1.UnarchiveModel.Line()},
-	{"deleteModel", v1.DeleteModel.Line()},
-	{"listModelVersions", v1.ListModelVersions.Line()},
-	{"createModelVersion", v1.CreateModelVersion.Line()},
-	{"changeModelVersion", v1.ChangeModelVersion.Line()},
-	{"deleteModelVersion", v1.DeleteModelVersion.Line()},
-	{"listWorkspaces", v1.ListWorkspaces.Line()},
-	{"listPools", v1.ListPools.Line()},
-	{"listAgents", v1.ListAgents.Line()},
-	{"listJobs", v1.ListJobs.Line()},
-	{"createNotebook", v1.CreateNotebook.Line()},
-	{"createShell", v1.CreateShell.Line()},
-	{"createTensorboard", v1.CreateTensorboard.Line()},
-	{"createCommand", v1.CreateCommand.Line()},
-	{"createGenericTask", v1.CreateGenericTask.Line()},
-	{"listGenericTasks", v1.ListGenericTasks.Line()},
-	{"killGenericTask", v1.KillGenericTask.Line()},
-	{"addressTask", v1.AddressTask.Line()},
-	{"linkTask", v1.LinkTask.Line()},
-	{"pauseGenericTask", v1.PauseGenericTask.Line()},
-	{"unpauseGenericTask", v1.UnpauseGenericTask.Line()},
-	{"createExperiment", v1.CreateExperiment.Line()},
-	{"continueExperiment", v1.ContinueExperiment.Line()},
-	{"moveExperiments", v1.MoveExperiments.Line()},
-	{"pauseExperiments", v1.PauseExperiments.Line()},
-	{"activateExperiments", v1.ActivateExperiments.Line()},
-	{"cancelExperiments", v1.CancelExperiments.Line()},
-	{"killExperiments", v1.KillExperiments.Line()},
-	{"archiveExperiments", v1.ArchiveExperiments.Line()},
-	{"unarchiveExperiments", v1.UnarchiveExperiments.Line()},
-	{"deleteExperiments", v1.DeleteExperiments.Line()},
-	{"changeJobs", v1.ChangeJobs.Line()},
-	{"listUserSecrets", v1.ListUserSecrets.Line()},
-	{"createWorkspace", v1.CreateWorkspace.Line()},
-	{"getWorkspace", v1.GetWorkspace.Line()},
-	{"changeWorkspace", v1.ChangeWorkspace.Line()},
-	{"deleteWorkspace", v1.DeleteWorkspace.Line()},
-	{"archiveWorkspace", v1.ArchiveWorkspace.Line()},
-	{"unarchiveWorkspace", v1.UnarchiveWorkspace.Line()},
-	{"pinWorkspace", v1.PinWorkspace.Line()},
-	{"unpinWorkspace", v1.UnpinWorkspace.Line()},
-	{"listProjects", v1.ListProjects.Line()},
-	{"createProject", v1.CreateProject.Line()},
-	{"getProject", v1.GetProject.Line()},
-	{"changeProject", v1.ChangeProject.Line()},
-	{"deleteProject", v1.DeleteProject.Line()},
-	{"archiveProject", v1.ArchiveProject.Line()},
-	{"unarchiveProject", v1.UnarchiveProject.Line()},
-	{"moveProject", v1.MoveProject.Line()},
-	{"setProjectNotes", v1.SetProjectNotes.Line()},
-	{"listProjectColumns", v1.ListProjectColumns.Line()},
-	{"createUser", v1.CreateUser.Line()},
-	{"changeUser", v1.ChangeUser.Line()},
-	{"changeUsers", v1.ChangeUsers.Line()},
-	{"listTokens", v1.ListTokens.Line()},
-	{"createToken", v1.CreateToken.Line()},
-	{"changeToken", v1.ChangeToken.Line()},
-	{"listWebhooks", v1.ListWebhooks.Line()},
-	{"createWebhook", v1.CreateWebhook.Line()},
-	{"changeWebhook", v1.ChangeWebhook.Line()},
-	{"deleteWebhook", v1.DeleteWebhook.Line()},
-	{"testWebhook", v1.TestWebhook.Line()},
-	{"listWebhookDeliveries", v1.ListWebhookDeliveries.Line()},
-	{"redeliverWebhook", v1.RedeliverWebhook.Line()},
-	{"listTemplates", v1.ListTemplates.Line()},
-	{"putTemplate", v1.PutTemplate.Line()},
-	{"createTemplate", v1.CreateTemplate.Line()},
-	{"deleteTemplate", v1.DeleteTemplate.Line()},
-	{"renameTemplate", v1.RenameTemplate.Line()},
-	{"getClusterMessage", v1.GetClusterMessage.Line()},
-	{"setClusterMessage", v1.SetClusterMessage.Line()},
-	{"deleteClusterMessage", v1.DeleteClusterMessage.Line()},
-	{"resetUserSettings", v1.ResetUserSettings.Line()},
-	{"followLive", v1.FollowLive.Line()},
-	{"openTerminal", v1.OpenTerminal.Line()},
-	{"measureNode", v1.MeasureNode.Line()},
-	{"listNodeAttempts", v1.ListNodeAttempts.Line()},
-	{"listAudit", v1.ListAudit.Line()},
-	{"searchLogs", v1.SearchLogs.Line()},
-	{"getAggregatedUsage", v1.GetAggregatedUsage.Line()},
-	{"getAggregatedUsageCSV", v1.GetAggregatedUsageCSV.Line()},
-	{"listSessions", v1.ListSessions.Line()},
-	{"endSession", v1.EndSession.Line()},
-	{"listGroups", v1.ListGroups.Line()},
-	{"getGroup", v1.GetGroup.Line()},
-	{"createGroup", v1.CreateGroup.Line()},
-	{"updateGroup", v1.UpdateGroup.Line()},
-	{"deleteGroup", v1.DeleteGroup.Line()},
-	{"listRoles", v1.ListRoles.Line()},
-	{"getRolesByID", v1.GetRolesByID.Line()},
-	{"listWorkspaceMembers", v1.ListWorkspaceMembers.Line()},
-	{"getPermissionsSummary", v1.GetPermissionsSummary.Line()},
-	{"assignRoles", v1.AssignRoles.Line()},
-	{"removeAssignments", v1.RemoveAssignments.Line()},
-	{"listQuotas", v1.ListQuotas.Line()},
-	{"putQuota", v1.PutQuota.Line()},
-	{"deleteQuota", v1.DeleteQuota.Line()},
-	{"listPoolWorkspaces", v1.ListPoolWorkspaces.Line()},
-	{"replacePoolBindings", v1.ReplacePoolBindings.Line()},
-	{"listWorkspacePools", v1.ListWorkspacePools.Line()},
-}
-
 // inStreams are the records of the streams that the pages follow.
-var inStreams = []reflect.Type{reflect.TypeFor[v1.MetricsReport](), reflect.TypeFor[v1.TaskLogsResponse](), reflect.TypeFor[v1.GetTrialProfilerAvailableSeriesResponse](), reflect.TypeFor[v1.GetTrialProfilerMetricsResponse]()}
+var inStreams = []string{"MetricsReport", "TaskLogsResponse", "GetTrialProfilerAvailableSeriesResponse", "GetTrialProfilerMetricsResponse"}
 
 // typescript is the text of types.ts.
-func typescript() string {
-	w := &typeWriter{known: map[string]bool{}}
+func typescript(files []*ast.File) string {
+	w := &typeWriter{ours: readOurs(files), known: map[string]bool{}}
 	var endpoints strings.Builder
-	for _, u := range usedByPages {
+	for _, l := range w.lines {
+		body := "undefined"
+		if l.fields["Method"] != "GET" {
+			body = w.of(l.req)
+		}
 		fmt.Fprintf(&endpoints, "export const %s: Endpoint<%s, %s> = { method: '%s', path: '%s' };\n",
-			u.name, w.body(u.line.Req), w.body(u.line.Resp), u.line.Method, u.line.Pattern())
+			strings.ToLower(l.name[:1])+l.name[1:], body, w.of(l.resp), l.fields["Method"], l.pattern())
 	}
-	for _, t := range inStreams {
-		w.of(t)
+	for _, name := range inStreams {
+		w.word(name)
 	}
-	return `// The part of the master's interface that the pages use. Made from the table of endpoints
-// by master/v1/generate.
+	return `// The master's interface for the pages: the endpoints under their names in the table of endpoints,
+// with a small first letter, and their messages. Made from the table by master/v1/generate.
 // 64-bit integers and times travel as strings.
 
 // An endpoint: how it is called, what it takes and what it answers.
@@ -208,69 +44,73 @@ export interface Endpoint<Req, Resp> {
 // A typeWriter writes each message that is mentioned, once.
 type typeWriter struct {
 	strings.Builder
+	ours
 	known map[string]bool
 }
 
-func (w *typeWriter) body(t reflect.Type) string {
-	if t == nil {
-		return "undefined"
+// of is a type of ours in TypeScript; a struct becomes an interface.
+func (w *typeWriter) of(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return w.of(e.X)
+	case *ast.ArrayType:
+		switch elem := w.of(e.Elt); {
+		case elem == "byte":
+			return "string"
+		case strings.Contains(elem, " "):
+			return "(" + elem + ")[]"
+		default:
+			return elem + "[]"
+		}
+	case *ast.MapType:
+		return "Record<string, " + w.of(e.Value) + ">"
+	case *ast.StructType:
+		return "Record<string, unknown>"
+	case *ast.Ident:
+		return w.word(e.Name)
 	}
-	return w.of(t)
+	return "string" // a time
 }
 
-// of is the type in TypeScript.
-func (w *typeWriter) of(t reflect.Type) string {
-	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte]():
-		return "string"
-	case reflect.TypeFor[v1.Struct]():
+func (w *typeWriter) word(name string) string {
+	switch name {
+	case "None":
+		return "undefined"
+	case "Struct":
 		return "Record<string, any>"
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return w.of(t.Elem())
-	case reflect.Slice:
-		if e := w.of(t.Elem()); strings.Contains(e, " ") {
-			return "(" + e + ")[]"
-		} else {
-			return e + "[]"
-		}
-	case reflect.Map:
-		return "Record<string, " + w.of(t.Elem()) + ">"
-	case reflect.Bool:
+	case "bool":
 		return "boolean"
-	case reflect.Int, reflect.Int32:
-		return "number"
-	case reflect.Float64:
+	case "byte":
+		return name
+	case "int", "int32", "float64":
 		return "number" // NaN and infinities are strings, which drawing code looks for
-	case reflect.Struct:
-		if t.Name() == "" {
-			return "Record<string, unknown>"
-		}
-		w.define(t)
-		return t.Name()
 	}
-	return "string"
+	if w.structs[name] == nil {
+		return "string" // words, and integers of 64 bits
+	}
+	w.define(name)
+	return name
 }
 
 // define writes a message.
-func (w *typeWriter) define(t reflect.Type) {
-	if w.known[t.Name()] {
+func (w *typeWriter) define(message string) {
+	if w.known[message] {
 		return
 	}
-	w.known[t.Name()] = true
+	w.known[message] = true
 	var fields strings.Builder
-	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		kind := f.Type
-		text := w.of(kind)
+	for _, f := range w.structs[message].Fields.List {
+		tag, _ := strconv.Unquote(f.Tag.Value)
+		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+		text := w.of(f.Type)
+		_, pointer := f.Type.(*ast.StarExpr)
 		switch {
 		case options == "omitempty":
 			name += "?"
-		case options == "null" || kind.Kind() == reflect.Pointer:
+		case options == "null" || pointer:
 			text += " | null"
 		}
 		fmt.Fprintf(&fields, "  %s: %s;\n", name, text)
 	}
-	fmt.Fprintf(w, "\nexport interface %s {\n%s}\n", t.Name(), fields.String())
+	fmt.Fprintf(w, "\nexport interface %s {\n%s}\n", message, fields.String())
 }
