@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Submit registers the job of an attempt. It is idempotent: if the attempt's job exists,
@@ -102,10 +103,7 @@ func whyNotPlaced(m *api.AllocationMetric) string {
 	if m == nil {
 		return "it gives no reason"
 	}
-	var parts []string
-	for _, dimension := range slices.Sorted(maps.Keys(m.DimensionExhausted)) {
-		parts = append(parts, dimension+" is exhausted")
-	}
+	parts := each.Of(slices.Sorted(maps.Keys(m.DimensionExhausted)), func(dimension string) string { return dimension + " is exhausted" })
 	for _, constraint := range slices.Sorted(maps.Keys(m.ConstraintFiltered)) {
 		if !strings.HasPrefix(constraint, "${node.unique.id}") {
 			parts = append(parts, fmt.Sprintf("constraint %q is not met", constraint))

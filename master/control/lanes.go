@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -86,10 +87,7 @@ func (l *lane) run(ctx context.Context) {
 func (t *term) wakeLanes(ctx context.Context) {
 	look := time.NewTimer(lookEvery)
 	defer look.Stop()
-	var all []string
-	for _, l := range t.lanes {
-		all = append(all, l.kind)
-	}
+	all := each.Of(t.lanes, func(l *lane) string { return l.kind })
 	for {
 		select {
 		case <-ctx.Done():
@@ -136,15 +134,14 @@ func (l *lane) pass(ctx context.Context) int {
 	if len(list) == 0 {
 		return 0
 	}
-	begun := map[string]bool{}
 	pieces, err := l.begin(ctx, list)
 	if err != nil {
 		l.until = time.Now().Add(minRetryDelay)
 	}
 	for _, x := range pieces {
-		begun[x.subject] = true
 		l.start(ctx, x)
 	}
+	begun := each.Set(pieces, func(x item) string { return x.subject })
 	for _, w := range list {
 		if !begun[w.Subject] {
 			l.release(w.Subject)

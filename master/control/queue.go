@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -329,10 +330,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 
 // freeze records why nothing starts in a pool.
 func (d *queuePass) freeze(in *input, why string) {
-	waits := map[string]bool{}
-	for i := range in.queued {
-		waits[in.queued[i].ID] = true
-	}
+	waits := each.Set(in.queued, func(r sched.Request) string { return r.ID })
 	for _, a := range d.p.Allocations {
 		if waits[a.ID] {
 			d.wait(a, why)

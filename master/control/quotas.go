@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
@@ -143,14 +144,8 @@ func (s *quotas) planned(pool string, in *input, res sched.Result) {
 	if s == nil || len(s.all) == 0 {
 		return
 	}
-	byBound := make(map[*sched.Quota]*quota, len(s.all))
-	for _, q := range s.all {
-		byBound[q.bound] = q
-	}
-	placed := make(map[string]bool, len(res.Place))
-	for _, x := range res.Place {
-		placed[x.ID] = true
-	}
+	byBound := each.Keyed(s.all, func(q *quota) *sched.Quota { return q.bound })
+	placed := each.Set(res.Place, func(x sched.Placement) string { return x.ID })
 	for i := range in.queued {
 		if r := &in.queued[i]; placed[r.ID] {
 			for _, b := range r.Quotas {
@@ -158,10 +153,7 @@ func (s *quotas) planned(pool string, in *input, res sched.Result) {
 			}
 		}
 	}
-	asked := make(map[string]bool, len(res.Preempt))
-	for _, x := range res.Preempt {
-		asked[x.ID] = true
-	}
+	asked := each.Set(res.Preempt, func(x sched.Preemption) string { return x.ID })
 	for i := range in.running {
 		r := &in.running[i]
 		if !asked[r.ID] {

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -25,11 +26,7 @@ type Region struct {
 }
 
 func (c *Config) furtherRegions() []string {
-	names := []string{}
-	for _, r := range c.Regions {
-		names = append(names, r.Name)
-	}
-	return names
+	return each.Of(c.Regions, func(r Region) string { return r.Name })
 }
 
 // A view is the loop's view of one region of Nomad: each is observed by itself, has its own index,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -66,19 +67,11 @@ type Warnings []Problem
 
 // Strings prints each warning on one line.
 func (w Warnings) Strings() []string {
-	out := make([]string, len(w))
-	for i, p := range w {
-		out[i] = p.String()
-	}
-	return out
+	return each.Of(w, Problem.String)
 }
 
 func joinProblems(problems []Problem) string {
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each.Of(problems, Problem.String), "\n")
 }
 
 // maxProblems limits the number of reported problems: a file of another kind would cause a

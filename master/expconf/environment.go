@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // DeviceType is the kind of slot of a task. Some fields have one value for each kind.
@@ -191,10 +192,7 @@ func (e EnvironmentVariables) onto(under any) any {
 }
 
 func variablesOnto(over, under []string) []string {
-	replaced := make(map[string]bool, len(over))
-	for _, entry := range over {
-		replaced[variableName(entry)] = true
-	}
+	replaced := each.Set(over, variableName)
 	var out []string
 	for _, entry := range under {
 		if !replaced[variableName(entry)] {

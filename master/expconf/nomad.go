@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
 
 	"github.com/detent-ml/detent/master/regex"
 )
@@ -283,10 +284,7 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 	if n == nil || !can.NomadOverlay {
 		return
 	}
-	taken := map[string]bool{}
-	for _, b := range binds {
-		taken[path.Clean(b.ContainerPath)] = true
-	}
+	taken := each.Set(binds, func(b BindMount) string { return path.Clean(b.ContainerPath) })
 	once := func(at, target string) {
 		if taken[path.Clean(target)] {
 			k.fail(at+".container_path", document.Clip(target)+" is already used by bind_mounts", "choose another path")

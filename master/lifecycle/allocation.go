@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Timing has the time limits of an attempt's steps.
@@ -353,12 +355,7 @@ func endedByUs(a Allocation) bool {
 
 // stoppedMember returns the first member that Nomad stopped, and that exited with code 0; nil if none.
 func stoppedMember(a Allocation) *Member {
-	for i, m := range a.Members {
-		if !m.Daemon && m.exited() && m.Stopped {
-			return &a.Members[i]
-		}
-	}
-	return nil
+	return each.Find(a.Members, func(m *Member) bool { return !m.Daemon && m.exited() && m.Stopped })
 }
 
 // firstFailure finds the member that failed first: by its report, or in Nomad if it has not

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/hashicorp/nomad/api"
 )
 
@@ -134,25 +136,17 @@ func (p *Pool) Affinities() []Affinity {
 
 func constraints(j *api.Job) []Comparison {
 	g := j.TaskGroups[0]
-	var list []Comparison
-	for _, c := range slices.Concat(j.Constraints, g.Constraints, g.Tasks[0].Constraints) {
-		list = append(list, Comparison{c.LTarget, c.Operand, c.RTarget})
-	}
-	return list
+	return each.Of(slices.Concat(j.Constraints, g.Constraints, g.Tasks[0].Constraints), func(c *api.Constraint) Comparison {
+		return Comparison{c.LTarget, c.Operand, c.RTarget}
+	})
 }
 
 // AllAffinities returns the affinities of a job, its group and its task.
 func AllAffinities(j *api.Job) []Affinity {
 	g := j.TaskGroups[0]
-	var list []Affinity
-	for _, a := range slices.Concat(j.Affinities, g.Affinities, g.Tasks[0].Affinities) {
-		weight := 50
-		if a.Weight != nil {
-			weight = int(*a.Weight)
-		}
-		list = append(list, Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, weight})
-	}
-	return list
+	return each.Of(slices.Concat(j.Affinities, g.Affinities, g.Tasks[0].Affinities), func(a *api.Affinity) Affinity {
+		return Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, int(optional.Or(a.Weight, 50))}
+	})
 }
 
 // Spreads returns the spreads of the pool's tasks over nodes.

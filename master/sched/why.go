@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -313,10 +314,7 @@ func (e *explainer) avoided(r *Request) string {
 			all[at].names = append(all[at].names, e.nodes[i].label())
 		}
 	}
-	reasons := make([]string, len(all))
-	for i, x := range all {
-		reasons[i] = listed(x.names, x.count) + ", " + x.why
-	}
+	reasons := each.Of(all, func(x avoidedNodes) string { return listed(x.names, x.count) + ", " + x.why })
 	return strings.Join(reasons, "; and ") + others
 }
 

@@ -4,17 +4,14 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 )
 
 // sample draws one value for each hyperparameter, in the order of their names,
 // nested groups included, so that the same seed gives the same values.
 func sample(space expconf.Hyperparameters, rng *rand.Rand) map[string]any {
-	out := make(map[string]any, len(space))
-	for _, name := range space.Names() {
-		out[name] = draw(space[name], rng)
-	}
-	return out
+	return each.Map(space.Names(), func(name string) (string, any) { return name, draw(space[name], rng) })
 }
 
 func draw(p expconf.Hyperparameter, rng *rand.Rand) any {

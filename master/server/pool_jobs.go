@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/pool/jobfile"
@@ -73,11 +74,7 @@ func (p PoolConfig) readJob() (*jobfile.File, []string) {
 }
 
 func in(file string, problems []jobfile.Problem) []string {
-	var out []string
-	for _, problem := range problems {
-		out = append(out, problem.In(file))
-	}
-	return out
+	return each.Of(problems, func(p jobfile.Problem) string { return p.In(file) })
 }
 
 // jobParser is Nomad's parser of HCL, and jobStore stores its results.

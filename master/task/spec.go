@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -301,11 +302,7 @@ func (b *specBuilder) common() {
 }
 
 func slotList(ids []int) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = strconv.Itoa(id)
-	}
-	return "[" + strings.Join(words, ",") + "]"
+	return "[" + strings.Join(each.Of(ids, strconv.Itoa), ",") + "]"
 }
 
 func (b *specBuilder) mounts(list expconf.BindMounts) {

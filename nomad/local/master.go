@@ -20,6 +20,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/each"
 	files "github.com/detent-ml/detent/nomad"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/leftover"
@@ -218,10 +219,9 @@ func (c masterServer) python(env map[string]string) error {
 func hclMap(m map[string]string) string {
 	// HCL quotes strings like Go, except for its two kinds of templates.
 	escape := strings.NewReplacer("${", "$${", "%{", "%%{")
-	parts := make([]string, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, strconv.Quote(name)+" = "+escape.Replace(strconv.Quote(m[name])))
-	}
+	parts := each.Of(slices.Sorted(maps.Keys(m)), func(name string) string {
+		return strconv.Quote(name) + " = " + escape.Replace(strconv.Quote(m[name]))
+	})
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/spelling"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -128,11 +129,7 @@ func (r *removal) look(ctx context.Context, in Storage, name string) (files map[
 }
 
 func namesOf(list []stray) []string {
-	names := make([]string, len(list))
-	for i, s := range list {
-		names[i] = s.name
-	}
-	return names
+	return each.Of(list, func(s stray) string { return s.name })
 }
 
 // span adds a time to the times of a folder.

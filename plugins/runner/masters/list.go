@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
@@ -151,11 +152,7 @@ func (l *List) URLs() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refresh()
-	out := make([]string, len(l.urls))
-	for i, u := range l.urls {
-		out[i] = u.String()
-	}
-	return out
+	return each.Of(l.urls, (*url.URL).String)
 }
 
 // refresh reads the file again if it has changed. A file that cannot be read, or that is empty,
