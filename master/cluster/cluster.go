@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/hashicorp/nomad/api"
 )
 
@@ -137,12 +138,7 @@ func (c *Cluster) Address() string { return c.cfg.Address }
 // Wake returns a channel that receives when there is something to observe.
 func (c *Cluster) Wake() <-chan struct{} { return c.wake }
 
-func (c *Cluster) fire() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Cluster) fire() { sleep.Wake(c.wake) }
 
 // Check returns an error if the master cannot work with this Nomad: Nomad does not answer,
 // the token lacks rights, or a namespace does not exist.

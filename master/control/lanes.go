@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // Calls that may be slow or fail (to Nomad, for example) are rows of a work queue
@@ -61,13 +62,6 @@ func (t *term) newLanes() []*lane {
 	return list
 }
 
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // run works until ctx ends.
 func (l *lane) run(ctx context.Context) {
 	for {
@@ -101,7 +95,7 @@ func (t *term) wakeLanes(ctx context.Context) {
 		}
 		for _, l := range t.lanes {
 			if slices.Contains(kinds, l.kind) {
-				notify(l.kick)
+				sleep.Wake(l.kick)
 			}
 		}
 		if look.Stop(); waiting || err != nil {
@@ -187,7 +181,7 @@ func (l *lane) release(subject string) {
 
 func (l *lane) start(ctx context.Context, x item) {
 	l.t.calls.all.Go(func() {
-		defer notify(l.freed)
+		defer sleep.Wake(l.freed)
 		defer l.release(x.subject)
 		call, cancel := context.WithTimeout(ctx, l.time())
 		defer cancel()
@@ -196,7 +190,7 @@ func (l *lane) start(ctx context.Context, x item) {
 			l.t.log.Warn("queued work failed; it will be retried", "term", l.t.lead.Term, "kind", l.kind, "about", x.subject, "error", err)
 		}
 		if !l.t.async {
-			notify(l.t.calls.done)
+			sleep.Wake(l.t.calls.done)
 		}
 	})
 }

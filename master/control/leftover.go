@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -89,7 +90,7 @@ func (t *term) read(ctx context.Context, w rows.Work) error {
 			return rows.MarkLeftoverRead(context.WithoutCancel(ctx), tx, m.AllocationID, m.Rank)
 		}, nil))
 	}
-	notify(t.calls.done)
+	sleep.Wake(t.calls.done)
 	return t.storeResult(ctx, func(tx *database.DB) error {
 		if err == nil {
 			return rows.WorkDone(context.WithoutCancel(ctx), tx, w.Kind, w.Subject)

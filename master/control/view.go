@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // A Region is a region of Nomad besides the master's own. Pools name it (pool.Pool.Region).
@@ -70,7 +71,7 @@ func (v *view) title() string { return cmp.Or(v.name, v.cfg.Region, "of the mast
 // wake makes the loop observe.
 func (v *view) wake() {
 	v.woken.Store(true)
-	notify(v.term.woken)
+	sleep.Wake(v.term.woken)
 }
 
 // followWakes tells the loop when there is something to observe.

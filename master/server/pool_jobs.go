@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/pool/jobfile"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // A pool may name a file with a Nomad job. The master reads the file twice: with its
@@ -135,10 +136,8 @@ func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolCo
 			return nil, fmt.Errorf("pool %s: Nomad must parse %s once before a master can start without Nomad: %w", p.Name, p.Job, err)
 		}
 		warn("waiting for Nomad, which must parse the job of the pool", "pool", p.Name, "job", p.Job, "error", err)
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, nomadRetry) != nil {
 			return nil, ctx.Err()
-		case <-time.After(nomadRetry):
 		}
 	}
 	if found := in(p.Job, jobfile.Check(job)); len(found) > 0 {

@@ -241,12 +241,10 @@ func (l *List) down() (bool, <-chan struct{}) {
 func (l *List) pause(ctx context.Context, tries int) error {
 	_, answered := l.down()
 	most := min(maxPause, firstPause<<min(tries, 10))
-	timer := time.NewTimer(most/2 + rand.N(most/2+1))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-timer.C:
+	case <-time.After(most/2 + rand.N(most/2+1)):
 	case <-answered:
 	}
 	return nil
@@ -259,13 +257,11 @@ func (l *List) turn(ctx context.Context) (release func()) {
 	if !down {
 		return func() {}
 	}
-	timer := time.NewTimer(scoutWait)
-	defer timer.Stop()
 	select {
 	case l.turns <- struct{}{}:
 		return func() { <-l.turns }
 	case <-answered:
-	case <-timer.C:
+	case <-time.After(scoutWait):
 	case <-ctx.Done():
 	}
 	return func() {}
