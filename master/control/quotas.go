@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/sleep"
@@ -101,7 +102,7 @@ func (s *quotas) hold(a *rows.LiveAllocation, by sharer, leaving bool) []*sched.
 	}
 	for _, q := range list.rows {
 		q.add(a.Pool, a.Slots, leaving)
-		began := at(a.AssignedAt)
+		began := optional.Value(a.AssignedAt)
 		if began.Before(q.until) {
 			began = q.until
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Capabilities lists what the master and the resource pool support. Refused rejects what an
@@ -145,7 +146,7 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
 	for i, p := range e.ProxyPorts {
-		k.when(can.ProxyPorts && !can.OpenPorts && first(false, p.Unauthenticated), document.Index(at+".proxy_ports", i)+".unauthenticated",
+		k.when(can.ProxyPorts && !can.OpenPorts && optional.Value(p.Unauthenticated), document.Index(at+".proxy_ports", i)+".unauthenticated",
 			"has no effect: on this cluster every port requires a sign-in", "operators may set unauthenticated_ports in the master's configuration")
 	}
 	if n := e.Nomad; n != nil && !can.NomadOverlay {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // DeviceType is the kind of slot of a task. Some fields have one value for each kind.
@@ -252,7 +253,7 @@ func (l ProxyPorts) check(k *checker, at string) {
 			k.fail(here+".proxy_port", fmt.Sprintf("%d is listed twice", p.ProxyPort), "")
 		}
 		seen[p.ProxyPort] = true
-		if first(false, p.DefaultServiceID) {
+		if optional.Value(p.DefaultServiceID) {
 			if defaults++; defaults == 2 {
 				k.fail(here+".default_service_id", "only one port can be the default", "")
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/spelling"
 )
@@ -267,9 +268,9 @@ func (p Hyperparameter) points() float64 {
 	case Categorical:
 		return math.Max(1, float64(len(p.Vals)))
 	case Int:
-		return math.Min(float64(first(1, p.Count)), math.Max(1, p.Maxval-p.Minval+1))
+		return math.Min(float64(optional.Or(p.Count, 1)), math.Max(1, p.Maxval-p.Minval+1))
 	case Double, Log:
-		return float64(max(1, first(1, p.Count)))
+		return float64(max(1, optional.Or(p.Count, 1)))
 	}
 	return 1
 }

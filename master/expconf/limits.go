@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/names"
 )
@@ -249,7 +250,7 @@ func (s Searcher) planned(space Hyperparameters) float64 {
 	case Grid:
 		return space.points()
 	case PBT:
-		replaced := math.Floor(first(0, s.Replace.TruncateFraction) * float64(s.PopulationSize))
+		replaced := math.Floor(optional.Value(s.Replace.TruncateFraction) * float64(s.PopulationSize))
 		return float64(s.PopulationSize) + replaced*float64(s.NumRounds-1)
 	}
 	return 0

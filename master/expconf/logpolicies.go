@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/regex"
 	"github.com/detent-ml/detent/master/spelling"
@@ -134,7 +135,7 @@ type LogPolicy struct {
 // isDefault reports whether the policy is one of the cluster's defaults.
 func (p LogPolicy) isDefault() bool {
 	return slices.ContainsFunc(DefaultLogPolicies(), func(d LogPolicy) bool {
-		return *d.Name == first("", p.Name) && *d.Pattern == first("", p.Pattern) && p.Action == nil
+		return *d.Name == optional.Value(p.Name) && *d.Pattern == optional.Value(p.Pattern) && p.Action == nil
 	})
 }
 
@@ -147,7 +148,7 @@ func (l LogPolicies) onto(under any) any {
 		if p.Name != nil {
 			return "name " + *p.Name
 		}
-		return "pattern " + first("", p.Pattern) + " action " + string(first("", p.Action))
+		return "pattern " + optional.Value(p.Pattern) + " action " + string(optional.Value(p.Action))
 	}))
 }
 

@@ -123,16 +123,6 @@ func keywise[K comparable, V any](over, under map[K]V) map[K]V {
 	return out
 }
 
-// first returns the value of the first pointer that is not nil, or the default.
-func first[T any](fallback T, candidates ...*T) T {
-	for _, c := range candidates {
-		if c != nil {
-			return *c
-		}
-	}
-	return fallback
-}
-
 // filled returns list, or an empty list for nil, so that JSON clients receive [] and never
 // null.
 func filled[T any](list []T) []T {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/regex"
 )
@@ -142,7 +143,7 @@ func (a NomadAffinity) check(k *checker, at string) {
 	if strings.HasSuffix(a.Operator, "_set") {
 		k.fail(at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
 	}
-	if w := first(50, a.Weight); w < -100 || w > 100 || w == 0 {
+	if w := optional.Or(a.Weight, 50); w < -100 || w > 100 || w == 0 {
 		k.fail(at+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
 	}
 }

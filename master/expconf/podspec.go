@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // environment.pod_spec is written for Kubernetes. expconf translates the parts that decide where a task runs and what
@@ -88,10 +89,7 @@ type podVolume struct{ at, claim, host string }
 // put writes the translation beside what the configuration says itself.
 func (p *pod) put(env *Environment, gpu **GPU, devices *Devices) {
 	if len(p.models) > 0 {
-		own := GPU{}
-		if *gpu != nil {
-			own = **gpu
-		}
+		own := optional.Value(*gpu)
 		switch {
 		case len(own.Model) == 0:
 			own.Model = p.models
@@ -101,12 +99,7 @@ func (p *pod) put(env *Environment, gpu **GPU, devices *Devices) {
 		*gpu = &own
 	}
 	if p.nomad.orNone() != nil {
-		under := Nomad{}
-		if env.Nomad != nil {
-			under = *env.Nomad
-		}
-		merged := under.onto(p.nomad).(Nomad)
-		env.Nomad = &merged
+		env.Nomad = new(optional.Value(env.Nomad).onto(p.nomad).(Nomad))
 	}
 	if len(p.devices) > 0 {
 		*devices = devices.onto(p.devices).(Devices)

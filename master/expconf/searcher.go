@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Names of searchers. Obsolete searchers can be parsed but not run.
@@ -119,9 +121,9 @@ func (s Searcher) check(k *checker, at string) {
 	if s.SourceTrialID != nil && s.SourceCheckpointUUID != nil {
 		k.fail(at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep one")
 	}
-	k.line(at+".source_checkpoint_uuid", first("", s.SourceCheckpointUUID), 64)
+	k.line(at+".source_checkpoint_uuid", optional.Value(s.SourceCheckpointUUID), 64)
 	// These limits also apply to a searcher with an unknown name.
-	k.line(at+".unit", first("", s.Unit), 256)
+	k.line(at+".unit", optional.Value(s.Unit), 256)
 	k.positive(at+".max_length", s.MaxLength)
 	k.within(at+".max_concurrent_trials", int64(s.MaxConcurrentTrials), 0, MaxConcurrent)
 	switch s.Name {

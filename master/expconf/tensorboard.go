@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // ShownExperiment is an experiment that a TensorBoard shows: all its trials, or some.
@@ -66,7 +67,7 @@ func (m *mounter) storage(c Config) (CheckpointStorage, error) {
 		in := path.Join(at, s.relativeStoragePath())
 		return CheckpointStorage{Type: Directory, ContainerPath: &in}, nil
 	case Directory:
-		return s, m.cover(first("", s.ContainerPath), c.BindMounts)
+		return s, m.cover(optional.Value(s.ContainerPath), c.BindMounts)
 	}
 	return s, nil
 }

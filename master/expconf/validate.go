@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/spelling"
@@ -59,7 +60,7 @@ func (c Config) checkIdentity(k *checker) {
 	} else if p := names.Problem(c.Name, names.MaxText); p != "" {
 		k.fail("name", p, "")
 	}
-	if p := names.TooLong(first("", c.Description), names.MaxText); p != "" {
+	if p := names.TooLong(optional.Value(c.Description), names.MaxText); p != "" {
 		k.fail("description", p, "")
 	}
 	if at, p := names.LabelProblem(c.Labels); p != "" && at < 0 {

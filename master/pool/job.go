@@ -93,12 +93,8 @@ func (p *Pool) Base() *api.Job {
 	if nodePool == "" {
 		nodePool = "all"
 	}
-	j := &api.Job{NodePool: &nodePool, Datacenters: slices.Clone(p.Datacenters),
+	return &api.Job{NodePool: &nodePool, Datacenters: slices.Clone(p.Datacenters), Namespace: optional.NonZero(p.Namespace),
 		TaskGroups: []*api.TaskGroup{{Networks: []*api.NetworkResource{network}, Tasks: []*api.Task{task}}}}
-	if p.Namespace != "" {
-		j.Namespace = &p.Namespace
-	}
-	return j
 }
 
 func orHost(mode string) string {
