@@ -240,9 +240,7 @@ const maxPath = 1000
 func (h Hyperparameters) check(k *checker, at string, grid bool) {
 	for _, name := range h.Names() {
 		here := document.Join(at, name)
-		if strings.TrimSpace(name) == "" {
-			k.fail(at, "a hyperparameter has an empty name", "")
-		}
+		k.when(strings.TrimSpace(name) == "", at, "a hyperparameter has an empty name", "")
 		k.text(here, name, 256)
 		if len(here) > maxPath {
 			k.fail(here, fmt.Sprintf("the name with its groups has more than %d bytes", maxPath), "use shorter names, or fewer groups")
@@ -278,9 +276,7 @@ func (p Hyperparameter) points() float64 {
 func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	switch p.Type {
 	case Categorical:
-		if len(p.Vals) == 0 {
-			k.fail(at+".vals", "is empty; list at least one value", "")
-		}
+		k.when(len(p.Vals) == 0, at+".vals", "is empty; list at least one value", "")
 		k.atMost(at+".vals", len(p.Vals), maxVals, "values")
 		return
 	case Int, Double, Log:

@@ -222,9 +222,7 @@ func (s Searcher) models() bool {
 
 // checkSize limits the memory of a search with many trials.
 func (s Searcher) checkSize(k *checker, at string) {
-	if s.models() && s.MaxTrials > MaxModelled && s.MaxTrials <= MaxTrials {
-		k.fail(at+".max_trials", fmt.Sprintf("the sampler tpe plans at most %d trials, found %d", MaxModelled, s.MaxTrials), "use the random sampler")
-	}
+	k.when(s.models() && s.MaxTrials > MaxModelled && s.MaxTrials <= MaxTrials, at+".max_trials", fmt.Sprintf("the sampler tpe plans at most %d trials, found %d", MaxModelled, s.MaxTrials), "use the random sampler")
 	rungs, field := s.NumRungs, ".num_rungs"
 	if s.Name == AdaptiveASHA {
 		rungs, field = s.MaxRungs, ".max_rungs"

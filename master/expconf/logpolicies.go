@@ -169,9 +169,7 @@ func (l LogPolicies) check(k *checker, at string) {
 		case p.Pattern == nil && p.Action != nil:
 			k.fail(here+".pattern", "is required by a policy with an action", "")
 		case p.Pattern != nil:
-			if p.Name == nil && p.Action == nil {
-				k.fail(here+".action", "is required by a policy without a name", "cancel_retries or exclude_node")
-			}
+			k.when(p.Name == nil && p.Action == nil, here+".action", "is required by a policy without a name", "cancel_retries or exclude_node")
 			if _, err := regex.Compile(*p.Pattern); err != nil {
 				k.fail(here+".pattern", "is not a regular expression: "+err.Error(), "")
 			}

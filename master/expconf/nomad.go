@@ -119,12 +119,8 @@ func operators() []string {
 
 func (o *Nomad) check(k *checker, at string) {
 	for name := range o.Meta {
-		if !variablePattern.MatchString(name) {
-			k.fail(document.Join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
-		}
-		if strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det.") {
-			k.fail(document.Join(at+".meta", name), "names that begin with det are reserved", "")
-		}
+		k.when(!variablePattern.MatchString(name), document.Join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
+		k.when(strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det."), document.Join(at+".meta", name), "names that begin with det are reserved", "")
 	}
 	o.checkMounts(k, at)
 	o.checkExpressions(k, at)
@@ -137,12 +133,8 @@ func (c NomadConstraint) check(k *checker, at string) {
 
 func (a NomadAffinity) check(k *checker, at string) {
 	checkComparison(k, at, a.Attribute, a.Operator, a.Value)
-	if OnDevices(a.Attribute) {
-		k.fail(at+".attribute", "is an attribute of devices, which affinities cannot compare", "use resources.gpu or constraints")
-	}
-	if strings.HasSuffix(a.Operator, "_set") {
-		k.fail(at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
-	}
+	k.when(OnDevices(a.Attribute), at+".attribute", "is an attribute of devices, which affinities cannot compare", "use resources.gpu or constraints")
+	k.when(strings.HasSuffix(a.Operator, "_set"), at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
 	if w := optional.Or(a.Weight, 50); w < -100 || w > 100 || w == 0 {
 		k.fail(at+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
 	}
@@ -153,9 +145,7 @@ func (s NomadSpread) check(k *checker, at string) {
 	for _, t := range s.Targets {
 		total += t.Percent
 	}
-	if total > 100 {
-		k.fail(at+".targets", fmt.Sprintf("add up to %d percent; the maximum is 100", total), "")
-	}
+	k.when(total > 100, at+".targets", fmt.Sprintf("add up to %d percent; the maximum is 100", total), "")
 }
 
 func (o *Nomad) checkMounts(k *checker, at string) {
@@ -173,9 +163,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", document.Clip(v.Name)), "")
 		}
 		target(here, v.ContainerPath)
-		if strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{") {
-			k.fail(here+".container_path", "must not contain ${…}, because Nomad would replace it", "write the path out")
-		}
+		k.when(strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{"), here+".container_path", "must not contain ${…}, because Nomad would replace it", "write the path out")
 	}
 	for i, h := range o.HostPaths {
 		target(document.Index(at+".host_paths", i), h.ContainerPath)
@@ -253,9 +241,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 		k.fail(at+".operator", fmt.Sprintf("there is no operator %q", document.Clip(operator)), hint)
 		return
 	}
-	if value == "" && operator != "is_set" && operator != "is_not_set" {
-		k.fail(at+".value", "is required by the operator "+operator, "")
-	}
+	k.when(value == "" && operator != "is_set" && operator != "is_not_set", at+".value", "is required by the operator "+operator, "")
 	if n := strings.Count(value, ",") + 1; (operator == "version" || operator == "semver") && n > maxConditions {
 		k.fail(at+".value", fmt.Sprintf("has %d conditions, and %d are possible", n, maxConditions), "")
 	}

@@ -142,9 +142,7 @@ func (s CheckpointStorage) check(k *checker, at string) {
 		}
 	case S3:
 		k.required(at+".bucket", s.Bucket, "by the type s3")
-		if (s.AccessKey == nil) != (s.SecretKey == nil) {
-			k.fail(at+".access_key", "access_key and secret_key must be given together, or neither", "")
-		}
+		k.when((s.AccessKey == nil) != (s.SecretKey == nil), at+".access_key", "access_key and secret_key must be given together, or neither", "")
 		if u := optional.Value(s.EndpointURL); s.EndpointURL != nil && !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
 			k.fail(at+".endpoint_url", fmt.Sprintf("must begin with http:// or https://, found %q", document.Clip(u)), "")
 		}

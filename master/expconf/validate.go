@@ -89,9 +89,7 @@ func (c Config) checkIdentity(k *checker) {
 // Checks that several sections use.
 
 func (k *checker) required(path, value, by string) {
-	if strings.TrimSpace(value) == "" {
-		k.fail(path, strings.TrimSpace("is required "+by), "")
-	}
+	k.when(strings.TrimSpace(value) == "", path, strings.TrimSpace("is required "+by), "")
 }
 
 // text checks a name that lists show: its length, and that it is one line.
@@ -99,9 +97,7 @@ func (k *checker) text(path, value string, limit int) {
 	if n := utf8.RuneCountInString(value); n > limit {
 		k.fail(path, fmt.Sprintf("has %d characters; at most %d are allowed", n, limit), "")
 	}
-	if strings.ContainsFunc(value, unicode.IsControl) {
-		k.fail(path, "must be one line without control characters", "")
-	}
+	k.when(strings.ContainsFunc(value, unicode.IsControl), path, "must be one line without control characters", "")
 }
 
 func (k *checker) atLeast(path string, value, low int) {
