@@ -145,14 +145,16 @@ func withoutGPU(d *decoder, n *document.Node, path string) *document.Node {
 }
 
 // For returns the image for a kind of slot.
-func (i Image) For(device DeviceType) string {
+func (i Image) For(device DeviceType) string { return forDevice(device, i.CPU, i.CUDA, i.ROCM) }
+
+func forDevice[T any](device DeviceType, cpu, cuda, rocm T) T {
 	switch device {
 	case CUDA:
-		return i.CUDA
+		return cuda
 	case ROCM:
-		return i.ROCM
+		return rocm
 	}
-	return i.CPU
+	return cpu
 }
 
 // EnvironmentVariables is a list of NAME=value for each kind of slot.
@@ -205,13 +207,7 @@ func variablesOnto(over, under []string) []string {
 
 // For returns the list of NAME=value for a kind of slot; later entries win.
 func (e EnvironmentVariables) For(device DeviceType) []string {
-	switch device {
-	case CUDA:
-		return e.CUDA
-	case ROCM:
-		return e.ROCM
-	}
-	return e.CPU
+	return forDevice(device, e.CPU, e.CUDA, e.ROCM)
 }
 
 // RegistryAuth has the credentials for the registry of the image.

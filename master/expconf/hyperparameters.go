@@ -10,8 +10,6 @@ import (
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/optional"
-
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // HyperparameterType is the kind of a hyperparameter.
@@ -115,11 +113,7 @@ func (p *Hyperparameter) decode(d *decoder, n *document.Node, path string) {
 	}
 	types := []string{string(Const), string(Int), string(Double), string(Log), string(Categorical)}
 	if typ.Kind != document.StringKind || !slices.Contains(types, typ.Text) {
-		hint := "one of " + strings.Join(types, ", ")
-		if near := spelling.Nearest(typ.Text, types); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		d.problem(typ, document.Join(path, "type"), "there is no type of hyperparameter "+typ.Name(), hint)
+		d.problem(typ, document.Join(path, "type"), "there is no type of hyperparameter "+typ.Name(), suggestOf(typ.Text, types))
 		return
 	}
 	p.Type = HyperparameterType(typ.Text)

@@ -8,7 +8,6 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/regex"
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // The actions of a log policy.
@@ -114,11 +113,7 @@ func (a *LogAction) decode(d *decoder, n *document.Node, path string) {
 		path = document.Join(path, "type")
 	}
 	if word.Kind != document.StringKind || (word.Text != CancelRetries && word.Text != ExcludeNode) {
-		hint := ""
-		if near := spelling.Nearest(word.Text, []string{CancelRetries, ExcludeNode}); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		d.expected(word, path, "cancel_retries or exclude_node", hint)
+		d.expected(word, path, "cancel_retries or exclude_node", suggest(word.Text, []string{CancelRetries, ExcludeNode}, nil))
 		return
 	}
 	*a = LogAction(word.Text)

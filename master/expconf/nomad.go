@@ -1,6 +1,7 @@
 package expconf
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -230,9 +231,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
 		k.fail(at+".attribute", fmt.Sprintf("%q is not an attribute of a node", document.Clip(attribute)), "write a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
 	}
-	if operator == "" {
-		operator = "="
-	}
+	operator = cmp.Or(operator, "=")
 	if !slices.Contains(operators(), operator) {
 		hint := "one of " + strings.Join(operators(), " ")
 		if strings.HasPrefix(operator, "distinct_") {
@@ -265,6 +264,8 @@ func (e Environment) Mounts(binds BindMounts) BindMounts {
 	return completed(all)
 }
 
+const noVolumes = "operators define volumes in the Nomad job of a pool; this pool has none"
+
 // refusedMounts reports volumes and folders of environment.nomad that the pool does not allow.
 func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMounts) {
 	n := e.Nomad
@@ -281,11 +282,7 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 		at := document.Index("environment.nomad.volumes", i)
 		once(at, v.ContainerPath)
 		if !slices.Contains(can.Volumes, v.Name) {
-			hint := "operators define volumes in the Nomad job of a pool; this pool has none"
-			if len(can.Volumes) > 0 {
-				hint = available(can.Volumes)
-			}
-			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.Name)), hint)
+			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.Name)), cmp.Or(available(can.Volumes), noVolumes))
 		}
 		if can.Limits != nil {
 			can.Limits.refusedTarget(k, at, v.ContainerPath)

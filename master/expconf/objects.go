@@ -1,6 +1,7 @@
 package expconf
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -77,9 +78,7 @@ func accountOf(address, connection string) string {
 		case "blobendpoint":
 			address = value
 		case "accountname":
-			if address == "" {
-				address = "https://" + value + ".blob.core.windows.net"
-			}
+			address = cmp.Or(address, "https://"+value+".blob.core.windows.net")
 		}
 	}
 	return strings.ToLower(strings.TrimRight(PlainAddress(address), "/"))

@@ -151,8 +151,7 @@ func noSecrets(k *checker, n int) {
 // policyProblems returns the problems of values that the policy has. What it leaves open is the
 // user's to set.
 func policyProblems(at *document.Positions, list []document.Problem, invalid error) error {
-	var more document.Errors
-	errors.As(invalid, &more)
+	more, _ := errors.AsType[document.Errors](invalid)
 	for _, p := range more {
 		if p.Path != "" && at.Written(p.Path) {
 			list = append(list, p)

@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/names"
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // checker collects the problems of a configuration and finds their positions in its documents.
@@ -123,14 +122,9 @@ func (k *checker) positive(path string, l *Length) {
 }
 
 func (k *checker) oneOf(path, value string, allowed ...string) {
-	if slices.Contains(allowed, value) {
-		return
+	if !slices.Contains(allowed, value) {
+		k.fail(path, fmt.Sprintf("cannot be %q", document.Clip(value)), suggestOf(value, allowed))
 	}
-	hint := "one of " + strings.Join(allowed, ", ")
-	if near := spelling.Nearest(value, allowed); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	k.fail(path, fmt.Sprintf("cannot be %q", document.Clip(value)), hint)
 }
 
 func (k *checker) fraction(path string, value *float64, high float64) {
