@@ -151,12 +151,10 @@ func (p *Positions) Find(path string) Position {
 
 // Written reports whether a document has a value at exactly this path.
 func (p *Positions) Written(path string) bool {
-	for _, layer := range p.Layers {
-		if _, ok := layer[path]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Layers, func(layer map[string]Position) bool {
+		_, ok := layer[path]
+		return ok
+	})
 }
 
 // Overlap reports whether one path equals or contains the other.

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/each"
@@ -261,30 +262,15 @@ func unclaimed(a Allocation) (nodes []string) {
 
 // neverPlaced reports whether neither Nomad nor a runner has reported any member.
 func neverPlaced(a Allocation) bool {
-	for _, m := range a.Members {
-		if m.Nomad != "" || m.Started || m.claimed() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return m.Nomad != "" || m.Started || m.claimed() })
 }
 
 func allOver(a Allocation) bool {
-	for _, m := range a.Members {
-		if !m.over() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return !m.over() })
 }
 
 func countedOver(a Allocation) bool {
-	for _, m := range a.Members {
-		if !m.Daemon && !m.over() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return !m.Daemon && !m.over() })
 }
 
 // conclude returns the last step of an attempt whose members have ended, with its outcome.
@@ -463,10 +449,5 @@ func allClaimed(a Allocation) bool {
 }
 
 func anyClaimed(a Allocation) bool {
-	for _, m := range a.Members {
-		if m.claimed() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Members, Member.claimed)
 }
