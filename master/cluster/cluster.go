@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -75,9 +76,7 @@ func New(cfg Config) (*Cluster, error) {
 	if cfg.ClusterID == "" {
 		return nil, errors.New("nomad: the configuration lacks the cluster id, which marks this cluster's jobs")
 	}
-	if cfg.Namespace == "" {
-		cfg.Namespace = api.DefaultNamespace
-	}
+	cfg.Namespace = cmp.Or(cfg.Namespace, api.DefaultNamespace)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

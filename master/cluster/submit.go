@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,10 +24,7 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 	if err != nil {
 		return Refused, err
 	}
-	ns := c.cfg.Namespace
-	if task.Pool.Namespace != "" {
-		ns = task.Pool.Namespace
-	}
+	ns := cmp.Or(task.Pool.Namespace, c.cfg.Namespace)
 	if !slices.Contains(c.namespaces, ns) {
 		return Refused, fmt.Errorf("pool %s is in Nomad namespace %q, which this master does not watch", task.Pool.Name, ns)
 	}

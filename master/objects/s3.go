@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -63,12 +64,7 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 		}
 		cfg = found
 	}
-	if s.Region != "" {
-		cfg.Region = s.Region
-	}
-	if cfg.Region == "" {
-		cfg.Region = defaultRegion
-	}
+	cfg.Region = cmp.Or(s.Region, cfg.Region, defaultRegion)
 	to := newWay(transportOf(cfg))
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.HTTPClient = answers{to}

@@ -369,17 +369,11 @@ func (f *fit) largest(s *shelf, r *Request) (index, size int) {
 func (inv *inventory) nodeOf(b int) string { return inv.nodes[inv.blocks[b].node].label() }
 
 func (n *Node) label() string {
-	if n.Name != "" {
-		return n.Name
-	}
-	return n.ID
+	return cmp.Or(n.Name, n.ID)
 }
 
 func (n *Node) why() string {
-	if n.Why != "" {
-		return n.Why
-	}
-	return "is out of use"
+	return cmp.Or(n.Why, "is out of use")
 }
 
 func slotsOf(n int) string { return spelling.Count(n, "slot") }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ func (r *removal) sweep(ctx context.Context, in Storage, master Reporter, out io
 			f.account(ctx, in, s.name, s.files, err)
 			f.say(out, "folder "+s.name+", which belongs to no checkpoint")
 			total.Files, total.Bytes = total.Files+f.Files, total.Bytes+f.Bytes
-			if total.Error == "" {
-				total.Error = f.Error
-			}
+			total.Error = cmp.Or(total.Error, f.Error)
 		}
 	}
 	return total
