@@ -2,6 +2,7 @@ package jobspecs
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -30,12 +31,9 @@ func (t *Task) network() string {
 // oneMachine reports whether all members run on one machine: on one node, or, for pools with
 // a job of the operators, on nodes with the same address.
 func (t *Task) oneMachine() bool {
-	for _, m := range t.Members[min(1, len(t.Members)):] {
-		if t.Pool.Job == nil || m.Address == "" || m.Address != t.Members[0].Address {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.Members[min(1, len(t.Members)):], func(m Member) bool {
+		return t.Pool.Job == nil || m.Address == "" || m.Address != t.Members[0].Address
+	})
 }
 
 // usesGroupNetwork reports whether Nomad creates the network and the driver joins it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/optional"
 )
 
@@ -156,10 +157,7 @@ func (t *Task) group(rank int) *api.TaskGroup {
 		own := *t
 		own.Runner, t = *m.Runner, &own
 	}
-	slots := make([]string, len(m.SlotIDs))
-	for i, id := range m.SlotIDs {
-		slots[i] = strconv.Itoa(id)
-	}
+	slots := each.Of(m.SlotIDs, strconv.Itoa)
 	meta := maps.Clone(base.Meta)
 	if meta == nil {
 		meta = map[string]string{}
@@ -192,10 +190,7 @@ func (t *Task) service(rank int) *api.Service {
 	for _, label := range append([]string{RunnerPort}, t.Ports...) {
 		meta[PortMeta(label)] = fmt.Sprintf("${NOMAD_HOST_PORT_%s}", label)
 	}
-	var tags []string
-	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		tags = append(tags, key+"="+meta[key])
-	}
+	tags := each.Of(slices.Sorted(maps.Keys(meta)), func(key string) string { return key + "=" + meta[key] })
 	if rank == 0 && t.Ingress != nil {
 		tags = append(tags, t.Ingress.tags(JobID(t.AllocationID))...)
 	}

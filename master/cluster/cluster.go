@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/hashicorp/nomad/api"
 )
 
@@ -74,9 +76,7 @@ func New(cfg Config) (*Cluster, error) {
 	if cfg.ClusterID == "" {
 		return nil, errors.New("nomad: the configuration lacks the cluster id, which marks this cluster's jobs")
 	}
-	if cfg.Namespace == "" {
-		cfg.Namespace = api.DefaultNamespace
-	}
+	cfg.Namespace = cmp.Or(cfg.Namespace, api.DefaultNamespace)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -137,12 +137,7 @@ func (c *Cluster) Address() string { return c.cfg.Address }
 // Wake returns a channel that receives when there is something to observe.
 func (c *Cluster) Wake() <-chan struct{} { return c.wake }
 
-func (c *Cluster) fire() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Cluster) fire() { sleep.Wake(c.wake) }
 
 // Check returns an error if the master cannot work with this Nomad: Nomad does not answer,
 // the token lacks rights, or a namespace does not exist.

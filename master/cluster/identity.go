@@ -13,6 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -206,12 +207,7 @@ func (c *Cluster) key(ctx context.Context, id string) (*jose.JSONWebKey, error) 
 }
 
 func (k *keys) find(id string) *jose.JSONWebKey {
-	for i := range k.set.Keys {
-		if k.set.Keys[i].KeyID == id && id != "" {
-			return &k.set.Keys[i]
-		}
-	}
-	return nil
+	return each.Find(k.set.Keys, func(key *jose.JSONWebKey) bool { return key.KeyID == id && id != "" })
 }
 
 func (c *Cluster) fetchKeys(ctx context.Context) (jose.JSONWebKeySet, error) {

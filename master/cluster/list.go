@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // maxReads is the maximum number of changed allocations to read one by one; if there are
@@ -95,10 +96,7 @@ func pages[T any](ctx context.Context, c *Cluster, ns string, list func(*api.Que
 // listAllocations lists the allocations of our jobs. The first list includes the states of
 // all tasks; later lists omit them, and only the allocations that have changed are read.
 func (c *Cluster) listAllocations(ctx context.Context, jobs []listedJob) ([]TaskFact, uint64, error) {
-	listed := map[jobKey]bool{}
-	for _, j := range jobs {
-		listed[j.key] = true
-	}
+	listed := each.Set(jobs, func(j listedJob) jobKey { return j.key })
 	list := c.listChanged
 	if len(c.seen.facts) == 0 {
 		list = c.listWithStates

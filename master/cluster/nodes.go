@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/sched"
 )
 
@@ -34,10 +35,7 @@ func (c *Cluster) listNodes(ctx context.Context) ([]Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]Node, len(stubs))
-	for i, stub := range stubs {
-		nodes[i] = nodeOf(stub, uses[stub.ID])
-	}
+	nodes := each.Of(stubs, func(stub *api.NodeListStub) Node { return nodeOf(stub, uses[stub.ID]) })
 	if err := c.readDetails(ctx, stubs, nodes); err != nil {
 		return nil, err
 	}
@@ -66,10 +64,7 @@ func (c *Cluster) othersUse(ctx context.Context) (map[string]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(strange))
-	for i, a := range strange {
-		ids[i] = a.ID
-	}
+	ids := each.Of(strange, func(a *api.AllocationListStub) string { return a.ID })
 	if _, err := c.readAllocations(ctx, ids); err != nil {
 		return nil, err
 	}

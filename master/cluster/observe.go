@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 )
 
 const (
@@ -135,10 +136,7 @@ func (c *Cluster) everything(ctx context.Context, known Known) (Observation, err
 			o.Jobs = append(o.Jobs, j.JobFact)
 		}
 	}
-	live := map[string]bool{}
-	for _, id := range known.Live {
-		live[id] = true
-	}
+	live := each.Set(known.Live, func(id string) string { return id })
 	for _, f := range facts {
 		if live[f.AllocationID] || !f.Over() {
 			o.Tasks = append(o.Tasks, f)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -98,10 +99,7 @@ func (c *Cluster) follow(ctx context.Context, ns string, nodes bool) {
 		}
 		c.log.Warn("Nomad's event stream ended; the master lists all jobs every 15 s until the stream is back",
 			"namespace", ns, "error", err, "retry_in", wait)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		_ = sleep.For(ctx, wait)
 		wait = min(2*wait, retryMost)
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Submit registers the job of an attempt. It is idempotent: if the attempt's job exists,
@@ -22,10 +24,7 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 	if err != nil {
 		return Refused, err
 	}
-	ns := c.cfg.Namespace
-	if task.Pool.Namespace != "" {
-		ns = task.Pool.Namespace
-	}
+	ns := cmp.Or(task.Pool.Namespace, c.cfg.Namespace)
 	if !slices.Contains(c.namespaces, ns) {
 		return Refused, fmt.Errorf("pool %s is in Nomad namespace %q, which this master does not watch", task.Pool.Name, ns)
 	}
@@ -102,10 +101,7 @@ func whyNotPlaced(m *api.AllocationMetric) string {
 	if m == nil {
 		return "it gives no reason"
 	}
-	var parts []string
-	for _, dimension := range slices.Sorted(maps.Keys(m.DimensionExhausted)) {
-		parts = append(parts, dimension+" is exhausted")
-	}
+	parts := each.Of(slices.Sorted(maps.Keys(m.DimensionExhausted)), func(dimension string) string { return dimension + " is exhausted" })
 	for _, constraint := range slices.Sorted(maps.Keys(m.ConstraintFiltered)) {
 		if !strings.HasPrefix(constraint, "${node.unique.id}") {
 			parts = append(parts, fmt.Sprintf("constraint %q is not met", constraint))

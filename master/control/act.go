@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -179,7 +180,7 @@ func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 		return rows.RecordSubmission(context.WithoutCancel(ctx), tx, result)
 	}, err)
 	if result.Refused {
-		notify(t.calls.done)
+		sleep.Wake(t.calls.done)
 	}
 	return err
 }
@@ -201,7 +202,7 @@ func (t *term) stop(ctx context.Context, w rows.Work) error {
 	})
 	if outcome == cluster.Done {
 		err := t.storeResult(ctx, func(tx *database.DB) error { return rows.RecordStopped(context.WithoutCancel(ctx), tx, w.Subject) }, nil)
-		notify(t.calls.done) // an attempt that has not started ends in the next cycle
+		sleep.Wake(t.calls.done) // an attempt that has not started ends in the next cycle
 		return err
 	}
 	return t.storeResult(ctx, func(tx *database.DB) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -182,10 +183,7 @@ func (t *term) forget(p *Snapshot) {
 	if len(t.backoffs) == 0 {
 		return
 	}
-	there := map[string]bool{}
-	for _, e := range p.Experiments {
-		there[e.group()] = true
-	}
+	there := each.Set(p.Experiments, (*Experiment).group)
 	for _, k := range p.Tasks {
 		there[k.ID] = true
 	}

@@ -85,23 +85,16 @@ func withoutNomad(m lifecycle.Member) lifecycle.Member {
 }
 
 func attemptOf(row *rows.LiveAllocation, wait time.Duration) lifecycle.Allocation {
-	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: at(row.SubmittedAt),
-		AssignedAt: at(row.AssignedAt), TriedAt: at(row.TriedAt), NoRoom: row.NoRoom, RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: at(row.PreemptAt), AckedAt: at(row.PreemptAckedAt),
-		PreemptWait: wait, KillAt: at(row.KillAt), StoppedAt: at(row.StoppedAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
+	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: optional.Value(row.SubmittedAt),
+		AssignedAt: optional.Value(row.AssignedAt), TriedAt: optional.Value(row.TriedAt), NoRoom: row.NoRoom, RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: optional.Value(row.PreemptAt), AckedAt: optional.Value(row.PreemptAckedAt),
+		PreemptWait: wait, KillAt: optional.Value(row.KillAt), StoppedAt: optional.Value(row.StoppedAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
 	for _, m := range row.Members {
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
-			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: at(m.StartedAt),
-			Replaced: m.Replaced, ClaimedAt: at(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: at(m.ExitedAt), ExitCode: optional.Value(m.ExitCode),
-			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, LeftoverReadAt: at(m.LeftoverReadAt)})
+			NomadDetail: m.NomadDetail, NomadEndedAt: optional.Value(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: optional.Value(m.StartedAt),
+			Replaced: m.Replaced, ClaimedAt: optional.Value(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: optional.Value(m.ExitedAt), ExitCode: optional.Value(m.ExitCode),
+			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, LeftoverReadAt: optional.Value(m.LeftoverReadAt)})
 	}
 	return a
-}
-
-func at(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
 }
 
 // follow moves a queued attempt to its job's pool. It returns true for an attempt that is

@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -101,7 +102,7 @@ func (n *emptyNomad) open(nodes []cluster.Node) {
 	n.mu.Lock()
 	n.fresh = nodes
 	n.mu.Unlock()
-	notify(n.wake)
+	sleep.Wake(n.wake)
 }
 
 // Observe returns changes, like cluster.Cluster.
@@ -123,7 +124,7 @@ func (n *emptyNomad) Submit(ctx context.Context, t jobspecs.Task) (cluster.Outco
 	n.began = append(n.began, cluster.TaskFact{AllocationID: t.AllocationID, NomadAllocID: "nomad-" + t.AllocationID,
 		NodeID: t.Members[0].NodeID, Status: "running", Started: true, Index: n.index, CreateIndex: n.index})
 	n.mu.Unlock()
-	notify(n.wake)
+	sleep.Wake(n.wake)
 	return outcome, err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // continuing reports whether a user has asked to continue an ended experiment, and the loop
@@ -40,7 +41,7 @@ func (d *experimentPass) continueExperiment(e *Experiment) error {
 		if err != nil {
 			return err
 		}
-		d.out.Reopened = append(d.out.Reopened, rows.ReopenedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: target(w)})
+		d.out.Reopened = append(d.out.Reopened, rows.ReopenedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: optional.NonZero(w.Target)})
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
@@ -200,10 +201,7 @@ func empty(n *sched.Node) sched.Node {
 }
 
 func modelsOf(n *sched.Node) string {
-	models := map[string]bool{}
-	for _, s := range n.Slots {
-		models[s.Brand] = true
-	}
+	models := each.Set(n.Slots, func(s sched.Slot) string { return s.Brand })
 	return strings.Join(slices.Sorted(maps.Keys(models)), "+")
 }
 
@@ -265,11 +263,10 @@ const joinsWithin = 2 * time.Minute
 
 // joins reports whether a node is new, and only its own start keeps it from taking tasks.
 func (d *demand) joins(id string) bool {
-	i := slices.IndexFunc(d.nodes, func(row nodes.Row) bool { return row.ID == id })
-	if i < 0 {
+	row := each.Find(d.nodes, func(row *nodes.Row) bool { return row.ID == id })
+	if row == nil {
 		return false
 	}
-	row := &d.nodes[i]
 	n := d.inventories[id].node
 	return d.now.Sub(row.RegisteredAt) < joinsWithin && row.Status != "down" && row.Eligible && !row.Draining && row.Enabled && !row.DrainWanted && leaving(&n) == nil
 }

@@ -6,6 +6,7 @@ import (
 	"unique"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -34,11 +35,7 @@ func (a *deviceAsk) allWords() string {
 	if len(a.constraints) == 0 {
 		return a.gpu.Asks()
 	}
-	list := make([]string, len(a.constraints))
-	for i, c := range a.constraints {
-		list[i] = c.String()
-	}
-	constraints := "a device with " + strings.Join(list, " and ")
+	constraints := "a device with " + strings.Join(each.Of(a.constraints, pool.Comparison.String), " and ")
 	if asks := a.gpu.Asks(); asks != "" {
 		return asks + ", and " + strings.TrimPrefix(constraints, "a device ")
 	}

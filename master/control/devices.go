@@ -3,6 +3,7 @@ package control
 import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -36,10 +37,7 @@ func elsewhere(p *pool.Pool, pools pool.Set, all map[string][]share) map[string]
 	if len(all) == 0 {
 		return nil
 	}
-	slotsOf := map[string]pool.Slots{}
-	for _, other := range pools {
-		slotsOf[other.Name] = other.Slots
-	}
+	slotsOf := each.Map(pools, func(other pool.Pool) (string, pool.Slots) { return other.Name, other.Slots })
 	uses := map[string]cluster.Use{}
 	for node, shares := range all {
 		var u cluster.Use

@@ -272,7 +272,7 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 		}
 	}
 	c := rows.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
-		StopWanted: t.StopWanted, Held: t.Held, Target: target(w), Error: step.Error, Ended: step.State.Terminal()}
+		StopWanted: t.StopWanted, Held: t.Held, Target: optional.NonZero(w.Target), Error: step.Error, Ended: step.State.Terminal()}
 	if !c.Ended && attempt == nil && w.Hold && !w.Suspended {
 		d.addEvent(e, row.Number, search.Suspended, struct{}{})
 	}
@@ -298,14 +298,6 @@ func wanted(e *Experiment, row *rows.LiveTrial) search.Trial {
 		w.Stop = w.Stop || row.StopWanted
 	}
 	return w
-}
-
-// target is the length to which a trial trains now; nil if its search sets none.
-func target(w search.Trial) *int64 {
-	if w.Target == 0 {
-		return nil
-	}
-	return &w.Target
 }
 
 func preemptWait(e *Experiment) time.Duration {

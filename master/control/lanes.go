@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // Calls that may be slow or fail (to Nomad, for example) are rows of a work queue
@@ -60,13 +62,6 @@ func (t *term) newLanes() []*lane {
 	return list
 }
 
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // run works until ctx ends.
 func (l *lane) run(ctx context.Context) {
 	for {
@@ -86,10 +81,7 @@ func (l *lane) run(ctx context.Context) {
 func (t *term) wakeLanes(ctx context.Context) {
 	look := time.NewTimer(lookEvery)
 	defer look.Stop()
-	var all []string
-	for _, l := range t.lanes {
-		all = append(all, l.kind)
-	}
+	all := each.Of(t.lanes, func(l *lane) string { return l.kind })
 	for {
 		select {
 		case <-ctx.Done():
@@ -103,7 +95,7 @@ func (t *term) wakeLanes(ctx context.Context) {
 		}
 		for _, l := range t.lanes {
 			if slices.Contains(kinds, l.kind) {
-				notify(l.kick)
+				sleep.Wake(l.kick)
 			}
 		}
 		if look.Stop(); waiting || err != nil {
@@ -136,15 +128,14 @@ func (l *lane) pass(ctx context.Context) int {
 	if len(list) == 0 {
 		return 0
 	}
-	begun := map[string]bool{}
 	pieces, err := l.begin(ctx, list)
 	if err != nil {
 		l.until = time.Now().Add(minRetryDelay)
 	}
 	for _, x := range pieces {
-		begun[x.subject] = true
 		l.start(ctx, x)
 	}
+	begun := each.Set(pieces, func(x item) string { return x.subject })
 	for _, w := range list {
 		if !begun[w.Subject] {
 			l.release(w.Subject)
@@ -190,7 +181,7 @@ func (l *lane) release(subject string) {
 
 func (l *lane) start(ctx context.Context, x item) {
 	l.t.calls.all.Go(func() {
-		defer notify(l.freed)
+		defer sleep.Wake(l.freed)
 		defer l.release(x.subject)
 		call, cancel := context.WithTimeout(ctx, l.time())
 		defer cancel()
@@ -199,7 +190,7 @@ func (l *lane) start(ctx context.Context, x item) {
 			l.t.log.Warn("queued work failed; it will be retried", "term", l.t.lead.Term, "kind", l.kind, "about", x.subject, "error", err)
 		}
 		if !l.t.async {
-			notify(l.t.calls.done)
+			sleep.Wake(l.t.calls.done)
 		}
 	})
 }

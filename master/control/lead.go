@@ -107,14 +107,7 @@ func serve(ctx context.Context, db *database.DB, holder string, l *Leadership, l
 
 // renewLease renews the lease until ctx ends or the lease is lost.
 func renewLease(ctx context.Context, db *database.DB, holder string, l *Leadership, log *slog.Logger) {
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range sleep.Every(ctx, renewEvery) {
 		began := time.Now()
 		if began.After(*l.until.Load()) {
 			log.Warn("the lease expired before this master renewed it")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
@@ -89,10 +90,5 @@ func (d *attemptPass) excuse(a *rows.LiveAllocation, end lifecycle.Step) string 
 
 // nodeRow finds a node by its id; nil if Nomad does not list it.
 func (d *attemptPass) nodeRow(id string) *nodes.Row {
-	for i := range d.p.Nodes {
-		if d.p.Nodes[i].ID == id {
-			return &d.p.Nodes[i]
-		}
-	}
-	return nil
+	return each.Find(d.p.Nodes, func(row *nodes.Row) bool { return row.ID == id })
 }

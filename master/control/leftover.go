@@ -15,6 +15,8 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logs"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -89,7 +91,7 @@ func (t *term) read(ctx context.Context, w rows.Work) error {
 			return rows.MarkLeftoverRead(context.WithoutCancel(ctx), tx, m.AllocationID, m.Rank)
 		}, nil))
 	}
-	notify(t.calls.done)
+	sleep.Wake(t.calls.done)
 	return t.storeResult(ctx, func(tx *database.DB) error {
 		if err == nil {
 			return rows.WorkDone(context.WithoutCancel(ctx), tx, w.Kind, w.Subject)
@@ -269,9 +271,5 @@ func (t *term) storeLines(ctx context.Context, head logs.Batch, content []byte, 
 }
 
 func lineOf(l v1.LogLine) logs.Line {
-	line := logs.Line{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
-	if l.RankID != nil {
-		line.Rank = *l.RankID
-	}
-	return line
+	return logs.Line{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: optional.Or(l.RankID, -1), Text: l.Log}
 }

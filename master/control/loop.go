@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search/budget"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
@@ -182,10 +183,8 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		}
 		took := time.Since(began)
 		l.stats.observe(took)
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, minCycleGap-took) != nil {
 			return
-		case <-time.After(minCycleGap - took):
 		}
 		if rest(ctx, min(took, maxRest), intent, events) {
 			wait = 0
@@ -213,11 +212,9 @@ func (t *term) untilNext(began time.Time) time.Duration {
 // follow each other, and the calls that start the jobs would wait for a processor. A request of a user or an event
 // of a search ends the pause, and rest returns true.
 func rest(ctx context.Context, d time.Duration, intent, events <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	case <-intent:
 		return true
 	case <-events:
@@ -293,7 +290,7 @@ func (t *term) act(ctx context.Context, changes *rows.Changes) error {
 		}
 	}
 	if t.async {
-		notify(t.cycled)
+		sleep.Wake(t.cycled)
 		return nil
 	}
 	for _, l := range t.lanes {

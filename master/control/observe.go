@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // watch calls Nomad's Observe in parallel to the cycle, one call at a time. The cycle after
@@ -57,7 +58,7 @@ func (v *view) startObserving(ctx context.Context) {
 	known := v.known
 	v.calls.all.Go(func() {
 		v.watch.answers <- v.callObserve(ctx, known)
-		notify(v.answered)
+		sleep.Wake(v.answered)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/nodes"
 )
 
@@ -44,10 +45,7 @@ func (v *view) recordOrphans(ctx context.Context, tx *database.DB, o cluster.Obs
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
-	v.known.Orphans = make([]string, len(all))
-	for i, o := range all {
-		v.known.Orphans[i] = o.JobID
-	}
+	v.known.Orphans = each.Of(all, func(o nodes.Orphan) string { return o.JobID })
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -150,7 +151,7 @@ func (d *queuePass) schedule() {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && d.p.closed(q.Pool, q.of.workspace) == "" && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.request(sched.Request{ID: q.ID, Slots: q.Slots, Priority: q.Priority, Avoid: q.Exclude,
-				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.queuedAt, d.p.Now)), Quotas: d.quotas.of(q.Pool, q.of).bounds}))
+				QueuedAt: optional.Or(q.queueTime, optional.Or(q.queuedAt, d.p.Now)), Quotas: d.quotas.of(q.Pool, q.of).bounds}))
 		}
 	}
 	d.fillServed(byPool)
@@ -187,15 +188,6 @@ type input struct {
 	frozen  bool                      // Nomad's state is not trusted in the pool's region
 }
 
-// queueTimeOr is the time that decides the order of the queue: the time that a user chose
-// by moving the job, or else when it was queued.
-func queueTimeOr(chosen *time.Time, queued time.Time) time.Time {
-	if chosen != nil {
-		return *chosen
-	}
-	return queued
-}
-
 // accountFor records what an attempt holds, for the pools that share its nodes.
 func (d *queuePass) accountFor(a *rows.LiveAllocation) {
 	for _, x := range a.Members {
@@ -225,7 +217,7 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 	case d.stateOf(a) == lifecycle.Terminated:
 	case d.isPlaced(a):
 		d.accountFor(a)
-		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
+		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: optional.Value(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
 			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
@@ -255,7 +247,7 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 		d.wait(a, d.p.credentialsMissing(o))
 	default:
 		in.queued = append(in.queued, o.request(sched.Request{ID: a.ID, Slots: a.Slots, Priority: a.Priority, Avoid: a.Exclude,
-			QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt), Quotas: d.quotas.of(d.poolOf(a), o.of).bounds}))
+			QueuedAt: optional.Or(o.queueTime, a.QueuedAt), Quotas: d.quotas.of(d.poolOf(a), o.of).bounds}))
 	}
 }
 
@@ -329,10 +321,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 
 // freeze records why nothing starts in a pool.
 func (d *queuePass) freeze(in *input, why string) {
-	waits := map[string]bool{}
-	for i := range in.queued {
-		waits[in.queued[i].ID] = true
-	}
+	waits := each.Set(in.queued, func(r sched.Request) string { return r.ID })
 	for _, a := range d.p.Allocations {
 		if waits[a.ID] {
 			d.wait(a, why)

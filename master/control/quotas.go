@@ -10,7 +10,9 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/sleep"
@@ -100,7 +102,7 @@ func (s *quotas) hold(a *rows.LiveAllocation, by sharer, leaving bool) []*sched.
 	}
 	for _, q := range list.rows {
 		q.add(a.Pool, a.Slots, leaving)
-		began := at(a.AssignedAt)
+		began := optional.Value(a.AssignedAt)
 		if began.Before(q.until) {
 			began = q.until
 		}
@@ -143,14 +145,8 @@ func (s *quotas) planned(pool string, in *input, res sched.Result) {
 	if s == nil || len(s.all) == 0 {
 		return
 	}
-	byBound := make(map[*sched.Quota]*quota, len(s.all))
-	for _, q := range s.all {
-		byBound[q.bound] = q
-	}
-	placed := make(map[string]bool, len(res.Place))
-	for _, x := range res.Place {
-		placed[x.ID] = true
-	}
+	byBound := each.Keyed(s.all, func(q *quota) *sched.Quota { return q.bound })
+	placed := each.Set(res.Place, func(x sched.Placement) string { return x.ID })
 	for i := range in.queued {
 		if r := &in.queued[i]; placed[r.ID] {
 			for _, b := range r.Quotas {
@@ -158,10 +154,7 @@ func (s *quotas) planned(pool string, in *input, res sched.Result) {
 			}
 		}
 	}
-	asked := make(map[string]bool, len(res.Preempt))
-	for _, x := range res.Preempt {
-		asked[x.ID] = true
-	}
+	asked := each.Set(res.Preempt, func(x sched.Preemption) string { return x.ID })
 	for i := range in.running {
 		r := &in.running[i]
 		if !asked[r.ID] {

@@ -14,7 +14,9 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // A Region is a region of Nomad besides the master's own. Pools name it (pool.Pool.Region).
@@ -25,11 +27,7 @@ type Region struct {
 }
 
 func (c *Config) furtherRegions() []string {
-	names := []string{}
-	for _, r := range c.Regions {
-		names = append(names, r.Name)
-	}
-	return names
+	return each.Of(c.Regions, func(r Region) string { return r.Name })
 }
 
 // A view is the loop's view of one region of Nomad: each is observed by itself, has its own index,
@@ -73,7 +71,7 @@ func (v *view) title() string { return cmp.Or(v.name, v.cfg.Region, "of the mast
 // wake makes the loop observe.
 func (v *view) wake() {
 	v.woken.Store(true)
-	notify(v.term.woken)
+	sleep.Wake(v.term.woken)
 }
 
 // followWakes tells the loop when there is something to observe.

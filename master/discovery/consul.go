@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -88,9 +89,7 @@ func (c *Consul) Instances(ctx context.Context, service string) ([]Instance, err
 	out := make([]Instance, 0, len(list))
 	for _, s := range list {
 		address := s.ServiceAddress
-		if address == "" {
-			address = s.Address
-		}
+		address = cmp.Or(address, s.Address)
 		out = append(out, Instance{Address: address, Port: s.ServicePort, Tags: s.ServiceTags, Meta: s.ServiceMeta, Index: s.CreateIndex})
 	}
 	return out, nil
@@ -111,9 +110,7 @@ func (c *Consul) Healthy(ctx context.Context, service string) ([]Instance, error
 	out := make([]Instance, 0, len(list))
 	for _, s := range list {
 		address := s.Service.Address
-		if address == "" {
-			address = s.Node.Address
-		}
+		address = cmp.Or(address, s.Node.Address)
 		out = append(out, Instance{Address: address, Port: s.Service.Port, Tags: s.Service.Tags, Meta: s.Service.Meta, Index: s.Service.CreateIndex})
 	}
 	return out, nil

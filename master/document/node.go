@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Limits of a document. They are far above the longest useful experiment and reject files of
@@ -268,17 +270,9 @@ func (n *Node) Free() any {
 		}
 		return n.Text
 	case ListKind:
-		out := make([]any, len(n.Items))
-		for i, item := range n.Items {
-			out[i] = item.Free()
-		}
-		return out
+		return each.Of(n.Items, (*Node).Free)
 	case MapKind:
-		out := make(map[string]any, len(n.Fields))
-		for _, f := range n.Fields {
-			out[f.Key] = f.Value.Free()
-		}
-		return out
+		return each.Map(n.Fields, func(f Field) (string, any) { return f.Key, f.Value.Free() })
 	default:
 		return nil
 	}
@@ -312,17 +306,9 @@ var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9
 func (n *Node) Stored() any {
 	switch {
 	case n.Kind == ListKind:
-		out := make([]any, len(n.Items))
-		for i, item := range n.Items {
-			out[i] = item.Stored()
-		}
-		return out
+		return each.Of(n.Items, (*Node).Stored)
 	case n.Kind == MapKind:
-		out := make(map[string]any, len(n.Fields))
-		for _, f := range n.Fields {
-			out[f.Key] = f.Value.Stored()
-		}
-		return out
+		return each.Map(n.Fields, func(f Field) (string, any) { return f.Key, f.Value.Stored() })
 	case (n.Kind == IntKind || n.Kind == FloatKind) && jsonNumber.MatchString(n.Text):
 		return json.Number(n.Text)
 	}

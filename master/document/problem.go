@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -66,19 +67,11 @@ type Warnings []Problem
 
 // Strings prints each warning on one line.
 func (w Warnings) Strings() []string {
-	out := make([]string, len(w))
-	for i, p := range w {
-		out[i] = p.String()
-	}
-	return out
+	return each.Of(w, Problem.String)
 }
 
 func joinProblems(problems []Problem) string {
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each.Of(problems, Problem.String), "\n")
 }
 
 // maxProblems limits the number of reported problems: a file of another kind would cause a
@@ -158,12 +151,10 @@ func (p *Positions) Find(path string) Position {
 
 // Written reports whether a document has a value at exactly this path.
 func (p *Positions) Written(path string) bool {
-	for _, layer := range p.Layers {
-		if _, ok := layer[path]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Layers, func(layer map[string]Position) bool {
+		_, ok := layer[path]
+		return ok
+	})
 }
 
 // Overlap reports whether one path equals or contains the other.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Capabilities lists what the master and the resource pool support. Refused rejects what an
@@ -57,35 +58,21 @@ func Everything() Capabilities {
 // or nil.
 func (c Config) Refused(can Capabilities) error {
 	k := &checker{pos: c.pos}
-	if !slices.Contains(can.Searchers, c.Searcher.Name) && c.Searcher.Name != "" {
-		k.fail("searcher.name", fmt.Sprintf("the %s searcher is not available on this cluster", c.Searcher.Name), available(can.Searchers))
-	}
-	if !slices.Contains(can.Storage, c.CheckpointStorage.Type) && c.CheckpointStorage.Type != "" {
-		k.fail("checkpoint_storage.type", fmt.Sprintf("%s is not available on this cluster", c.CheckpointStorage.Type), available(can.Storage))
-	}
-	if c.Resources.SlotsPerTrial > 1 && !can.MultiSlot {
-		k.fail("resources.slots_per_trial", fmt.Sprintf("a trial with %d slots is not available on this cluster", c.Resources.SlotsPerTrial), "use 1 slot or 0")
-	}
-	if len(c.BindMounts) > 0 && !can.BindMounts {
-		k.fail("bind_mounts", "are not available on this cluster", "")
-	}
+	k.when(!slices.Contains(can.Searchers, c.Searcher.Name) && c.Searcher.Name != "", "searcher.name", fmt.Sprintf("the %s searcher is not available on this cluster", c.Searcher.Name), available(can.Searchers))
+	k.when(!slices.Contains(can.Storage, c.CheckpointStorage.Type) && c.CheckpointStorage.Type != "", "checkpoint_storage.type", fmt.Sprintf("%s is not available on this cluster", c.CheckpointStorage.Type), available(can.Storage))
+	k.when(c.Resources.SlotsPerTrial > 1 && !can.MultiSlot, "resources.slots_per_trial", fmt.Sprintf("a trial with %d slots is not available on this cluster", c.Resources.SlotsPerTrial), "use 1 slot or 0")
+	k.when(len(c.BindMounts) > 0 && !can.BindMounts, "bind_mounts", "are not available on this cluster", "")
 	c.Environment.refusedMounts(k, can, c.BindMounts)
 	if !can.Continue {
 		const why = "starting from a checkpoint of another trial is not available on this cluster"
-		if c.Searcher.SourceTrialID != nil {
-			k.fail("searcher.source_trial_id", why, "")
-		}
-		if c.Searcher.SourceCheckpointUUID != nil {
-			k.fail("searcher.source_checkpoint_uuid", why, "")
-		}
+		k.when(c.Searcher.SourceTrialID != nil, "searcher.source_trial_id", why, "")
+		k.when(c.Searcher.SourceCheckpointUUID != nil, "searcher.source_checkpoint_uuid", why, "")
 	}
 	c.Environment.refused(k, can)
 	refusedGPU(k, can, c.Resources.GPU, c.Resources.SlotsPerTrial, "slots_per_trial")
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	can.Limits.refusedStorage(k, c.CheckpointStorage)
-	if c.Internal != nil && c.Internal.Native != nil {
-		k.fail("internal.native", "experiments can no longer be submitted from Python code with native", "use entrypoint")
-	}
+	k.when(c.Internal != nil && c.Internal.Native != nil, "internal.native", "experiments can no longer be submitted from Python code with native", "use entrypoint")
 	return document.AsError(k.problems)
 }
 
@@ -95,15 +82,9 @@ func (e Environment) refused(k *checker, can Capabilities) {
 	if n == nil || can.NomadOverlay {
 		return
 	}
-	if len(n.Constraints) > 0 {
-		k.fail("environment.nomad.constraints", "are not available on this cluster", "choose nodes with resources.resource_pool")
-	}
-	if len(n.Volumes) > 0 {
-		k.fail("environment.nomad.volumes", "are not available on this cluster", "use bind_mounts")
-	}
-	if len(n.HostPaths) > 0 {
-		k.fail("environment.nomad.host_paths", "are not available on this cluster", "use bind_mounts")
-	}
+	k.when(len(n.Constraints) > 0, "environment.nomad.constraints", "are not available on this cluster", "choose nodes with resources.resource_pool")
+	k.when(len(n.Volumes) > 0, "environment.nomad.volumes", "are not available on this cluster", "use bind_mounts")
+	k.when(len(n.HostPaths) > 0, "environment.nomad.host_paths", "are not available on this cluster", "use bind_mounts")
 }
 
 func available(names []string) string {
@@ -125,8 +106,9 @@ func (c Config) Unhonoured(can Capabilities) document.Warnings {
 	return document.Sorted(k.problems)
 }
 
-func (k *checker) when(lost bool, path, message, hint string) {
-	if lost {
+// when reports a problem if there is one.
+func (k *checker) when(wrong bool, path, message, hint string) {
+	if wrong {
 		k.fail(path, message, hint)
 	}
 }
@@ -145,7 +127,7 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
 	for i, p := range e.ProxyPorts {
-		k.when(can.ProxyPorts && !can.OpenPorts && first(false, p.Unauthenticated), document.Index(at+".proxy_ports", i)+".unauthenticated",
+		k.when(can.ProxyPorts && !can.OpenPorts && optional.Value(p.Unauthenticated), document.Index(at+".proxy_ports", i)+".unauthenticated",
 			"has no effect: on this cluster every port requires a sign-in", "operators may set unauthenticated_ports in the master's configuration")
 	}
 	if n := e.Nomad; n != nil && !can.NomadOverlay {

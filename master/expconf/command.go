@@ -171,9 +171,7 @@ func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
 func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	k := &checker{pos: c.pos}
 	k.section("", &c)
-	if needsEntrypoint && (len(c.Entrypoint) == 0 || c.Entrypoint[0] == "") {
-		k.fail("entrypoint", "is required", "a list of words: the program and its arguments")
-	}
+	k.when(needsEntrypoint && (len(c.Entrypoint) == 0 || c.Entrypoint[0] == ""), "entrypoint", "is required", "a list of words: the program and its arguments")
 	if c.IdleTimeout != nil && *c.IdleTimeout < 0 {
 		k.fail("idle_timeout", fmt.Sprintf("must not be negative, found %s", strconv.Quote(time.Duration(*c.IdleTimeout).String())), "")
 	}

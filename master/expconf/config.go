@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Config is the complete configuration of an experiment: every field has its value. Tasks
@@ -78,7 +79,9 @@ func (p Profiling) check(k *checker, at string) {
 const DefaultPreemptionTimeout = 3600
 
 // PreemptionSeconds is the number of seconds that a task has to stop after a request to stop.
-func (c Config) PreemptionSeconds() int { return first(DefaultPreemptionTimeout, c.PreemptionTimeout) }
+func (c Config) PreemptionSeconds() int {
+	return optional.Or(c.PreemptionTimeout, DefaultPreemptionTimeout)
+}
 
 // JSON is the configuration as tasks receive it.
 func (c Config) JSON() ([]byte, error) { return json.Marshal(c) }

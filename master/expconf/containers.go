@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // ContainerLimits is what tasks in images may request from their nodes. A user who may mount
@@ -140,11 +141,7 @@ func openOnes(list []string, key string) string {
 
 // normalCapabilities formats capabilities as Docker lists them: NET_RAW.
 func normalCapabilities(list []string) []string {
-	out := make([]string, len(list))
-	for i, name := range list {
-		out[i] = strings.TrimPrefix(strings.ToUpper(name), "CAP_")
-	}
-	return out
+	return each.Of(list, func(name string) string { return strings.TrimPrefix(strings.ToUpper(name), "CAP_") })
 }
 
 // ContainerCapabilities lists the capabilities that are added to and dropped from a task in an

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // DeviceType is the kind of slot of a task. Some fields have one value for each kind.
@@ -143,14 +145,16 @@ func withoutGPU(d *decoder, n *document.Node, path string) *document.Node {
 }
 
 // For returns the image for a kind of slot.
-func (i Image) For(device DeviceType) string {
+func (i Image) For(device DeviceType) string { return forDevice(device, i.CPU, i.CUDA, i.ROCM) }
+
+func forDevice[T any](device DeviceType, cpu, cuda, rocm T) T {
 	switch device {
 	case CUDA:
-		return i.CUDA
+		return cuda
 	case ROCM:
-		return i.ROCM
+		return rocm
 	}
-	return i.CPU
+	return cpu
 }
 
 // EnvironmentVariables is a list of NAME=value for each kind of slot.
@@ -191,10 +195,7 @@ func (e EnvironmentVariables) onto(under any) any {
 }
 
 func variablesOnto(over, under []string) []string {
-	replaced := make(map[string]bool, len(over))
-	for _, entry := range over {
-		replaced[variableName(entry)] = true
-	}
+	replaced := each.Set(over, variableName)
 	var out []string
 	for _, entry := range under {
 		if !replaced[variableName(entry)] {
@@ -206,13 +207,7 @@ func variablesOnto(over, under []string) []string {
 
 // For returns the list of NAME=value for a kind of slot; later entries win.
 func (e EnvironmentVariables) For(device DeviceType) []string {
-	switch device {
-	case CUDA:
-		return e.CUDA
-	case ROCM:
-		return e.ROCM
-	}
-	return e.CPU
+	return forDevice(device, e.CPU, e.CUDA, e.ROCM)
 }
 
 // RegistryAuth has the credentials for the registry of the image.
@@ -254,7 +249,7 @@ func (l ProxyPorts) check(k *checker, at string) {
 			k.fail(here+".proxy_port", fmt.Sprintf("%d is listed twice", p.ProxyPort), "")
 		}
 		seen[p.ProxyPort] = true
-		if first(false, p.DefaultServiceID) {
+		if optional.Value(p.DefaultServiceID) {
 			if defaults++; defaults == 2 {
 				k.fail(here+".default_service_id", "only one port can be the default", "")
 			}

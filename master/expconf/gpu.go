@@ -92,9 +92,7 @@ func (m Models) onto(any) any { return m }
 const maxModel = 128
 
 func (k *checker) model(at, pattern string) {
-	if strings.TrimSpace(pattern) == "" {
-		k.fail(at, "is empty", "name a model, such as A100")
-	}
+	k.when(strings.TrimSpace(pattern) == "", at, "is empty", "name a model, such as A100")
 	k.text(at, pattern, maxModel)
 }
 

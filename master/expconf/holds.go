@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Holds reports whether a storage that a task has named has the same location as this one.
@@ -32,11 +34,11 @@ func (s CheckpointStorage) Holds(named json.RawMessage) bool {
 		theirs, _ := other.PathOnHost()
 		return path.Clean(mine) == path.Clean(theirs)
 	case Directory:
-		return path.Clean(first("", s.ContainerPath)) == path.Clean(first("", n.ContainerPath))
+		return path.Clean(optional.Value(s.ContainerPath)) == path.Clean(optional.Value(n.ContainerPath))
 	case S3, GCS, Azure:
 		bucket, prefix := s.Place()
 		theirs, below := other.Place()
-		trim := func(p *string) string { return strings.Trim(PlainAddress(first("", p)), "/") }
+		trim := func(p *string) string { return strings.Trim(PlainAddress(optional.Value(p)), "/") }
 		return bucket == theirs && prefix == below && trim(s.EndpointURL) == trim(n.EndpointURL) && s.account() == other.account()
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // A HostPath is an entry of allowed_host_paths: folders of the nodes that tasks may mount.
@@ -132,7 +133,7 @@ func (l *ContainerLimits) writable(host string) bool {
 // operators reports whether a mount is one of the operators' own.
 func (l *ContainerLimits) operators(m BindMount) bool {
 	return slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool {
-		return path.Clean(o.HostPath) == path.Clean(m.HostPath) && o.ContainerPath == m.ContainerPath && (!first(false, o.ReadOnly) || first(false, m.ReadOnly))
+		return path.Clean(o.HostPath) == path.Clean(m.HostPath) && o.ContainerPath == m.ContainerPath && (!optional.Value(o.ReadOnly) || optional.Value(m.ReadOnly))
 	})
 }
 
@@ -148,7 +149,7 @@ func (l *ContainerLimits) unhonouredMounts(k *checker, e Environment, mounts Bin
 	}
 	warn := func(at string, m BindMount) {
 		why, _ := l.closedHost(m.HostPath)
-		k.when(why == "" && !first(false, m.ReadOnly) && l.ReadOnly(m), at+".read_only",
+		k.when(why == "" && !optional.Value(m.ReadOnly) && l.ReadOnly(m), at+".read_only",
 			fmt.Sprintf("false has no effect: tasks may only read %s in this resource pool", document.Clip(m.HostPath)),
 			"operators let tasks write with :rw at the end of an entry in allowed_host_paths")
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
-
-	"github.com/detent-ml/detent/master/spelling"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // HyperparameterType is the kind of a hyperparameter.
@@ -114,11 +113,7 @@ func (p *Hyperparameter) decode(d *decoder, n *document.Node, path string) {
 	}
 	types := []string{string(Const), string(Int), string(Double), string(Log), string(Categorical)}
 	if typ.Kind != document.StringKind || !slices.Contains(types, typ.Text) {
-		hint := "one of " + strings.Join(types, ", ")
-		if near := spelling.Nearest(typ.Text, types); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		d.problem(typ, document.Join(path, "type"), "there is no type of hyperparameter "+typ.Name(), hint)
+		d.problem(typ, document.Join(path, "type"), "there is no type of hyperparameter "+typ.Name(), suggestOf(typ.Text, types))
 		return
 	}
 	p.Type = HyperparameterType(typ.Text)
@@ -239,9 +234,7 @@ const maxPath = 1000
 func (h Hyperparameters) check(k *checker, at string, grid bool) {
 	for _, name := range h.Names() {
 		here := document.Join(at, name)
-		if strings.TrimSpace(name) == "" {
-			k.fail(at, "a hyperparameter has an empty name", "")
-		}
+		k.when(strings.TrimSpace(name) == "", at, "a hyperparameter has an empty name", "")
 		k.text(here, name, 256)
 		if len(here) > maxPath {
 			k.fail(here, fmt.Sprintf("the name with its groups has more than %d bytes", maxPath), "use shorter names, or fewer groups")
@@ -267,9 +260,9 @@ func (p Hyperparameter) points() float64 {
 	case Categorical:
 		return math.Max(1, float64(len(p.Vals)))
 	case Int:
-		return math.Min(float64(first(1, p.Count)), math.Max(1, p.Maxval-p.Minval+1))
+		return math.Min(float64(optional.Or(p.Count, 1)), math.Max(1, p.Maxval-p.Minval+1))
 	case Double, Log:
-		return float64(max(1, first(1, p.Count)))
+		return float64(max(1, optional.Or(p.Count, 1)))
 	}
 	return 1
 }
@@ -277,9 +270,7 @@ func (p Hyperparameter) points() float64 {
 func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	switch p.Type {
 	case Categorical:
-		if len(p.Vals) == 0 {
-			k.fail(at+".vals", "is empty; list at least one value", "")
-		}
+		k.when(len(p.Vals) == 0, at+".vals", "is empty; list at least one value", "")
 		k.atMost(at+".vals", len(p.Vals), maxVals, "values")
 		return
 	case Int, Double, Log:

@@ -17,16 +17,12 @@ type Webhooks struct {
 }
 
 func (w Webhooks) check(k *checker, at string) {
-	if w.Exclude && len(w.WebhookID)+len(w.WebhookName) > 0 {
-		k.fail(at+".exclude", "cannot be combined with webhook_id or webhook_name", "keep one")
-	}
+	k.when(w.Exclude && len(w.WebhookID)+len(w.WebhookName) > 0, at+".exclude", "cannot be combined with webhook_id or webhook_name", "keep one")
 	size := 0
 	for _, name := range w.WebhookName {
 		size += len(name)
 	}
-	if size > maxHookNames {
-		k.fail(at+".webhook_name", fmt.Sprintf("has names of %d bytes together; at most %d are allowed", size, maxHookNames), "give the ids of the webhooks in webhook_id")
-	}
+	k.when(size > maxHookNames, at+".webhook_name", fmt.Sprintf("has names of %d bytes together; at most %d are allowed", size, maxHookNames), "give the ids of the webhooks in webhook_id")
 }
 
 // Pachyderm describes the source of the data of an experiment.

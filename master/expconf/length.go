@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
-
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // Unit is the unit of a length of training.
@@ -62,7 +60,7 @@ func (l *Length) decode(d *decoder, n *document.Node, path string) {
 		if !slices.Contains(units, f.Key) {
 			d.problems = append(d.problems, document.Problem{
 				File: d.file, Line: f.Line, Column: f.Column, Path: document.Join(path, f.Key),
-				Message: "unknown unit of length", Hint: suggestUnit(f.Key, units)})
+				Message: "unknown unit of length", Hint: suggestOf(f.Key, units)})
 			continue
 		}
 		if f.Value.Kind == document.NullKind {
@@ -80,11 +78,4 @@ func (l *Length) decode(d *decoder, n *document.Node, path string) {
 	case len(named) == 0 && slices.Contains(units, n.Fields[0].Key):
 		d.problem(n, path, "has a unit but no number", "")
 	}
-}
-
-func suggestUnit(name string, units []string) string {
-	if near := spelling.Nearest(name, units); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "one of batches, records, epochs"
 }

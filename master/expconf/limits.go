@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/names"
 )
@@ -221,9 +222,7 @@ func (s Searcher) models() bool {
 
 // checkSize limits the memory of a search with many trials.
 func (s Searcher) checkSize(k *checker, at string) {
-	if s.models() && s.MaxTrials > MaxModelled && s.MaxTrials <= MaxTrials {
-		k.fail(at+".max_trials", fmt.Sprintf("the sampler tpe plans at most %d trials, found %d", MaxModelled, s.MaxTrials), "use the random sampler")
-	}
+	k.when(s.models() && s.MaxTrials > MaxModelled && s.MaxTrials <= MaxTrials, at+".max_trials", fmt.Sprintf("the sampler tpe plans at most %d trials, found %d", MaxModelled, s.MaxTrials), "use the random sampler")
 	rungs, field := s.NumRungs, ".num_rungs"
 	if s.Name == AdaptiveASHA {
 		rungs, field = s.MaxRungs, ".max_rungs"
@@ -249,7 +248,7 @@ func (s Searcher) planned(space Hyperparameters) float64 {
 	case Grid:
 		return space.points()
 	case PBT:
-		replaced := math.Floor(first(0, s.Replace.TruncateFraction) * float64(s.PopulationSize))
+		replaced := math.Floor(optional.Value(s.Replace.TruncateFraction) * float64(s.PopulationSize))
 		return float64(s.PopulationSize) + replaced*float64(s.NumRounds-1)
 	}
 	return 0

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/regex"
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // The actions of a log policy.
@@ -113,11 +113,7 @@ func (a *LogAction) decode(d *decoder, n *document.Node, path string) {
 		path = document.Join(path, "type")
 	}
 	if word.Kind != document.StringKind || (word.Text != CancelRetries && word.Text != ExcludeNode) {
-		hint := ""
-		if near := spelling.Nearest(word.Text, []string{CancelRetries, ExcludeNode}); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		d.expected(word, path, "cancel_retries or exclude_node", hint)
+		d.expected(word, path, "cancel_retries or exclude_node", suggest(word.Text, []string{CancelRetries, ExcludeNode}, nil))
 		return
 	}
 	*a = LogAction(word.Text)
@@ -134,7 +130,7 @@ type LogPolicy struct {
 // isDefault reports whether the policy is one of the cluster's defaults.
 func (p LogPolicy) isDefault() bool {
 	return slices.ContainsFunc(DefaultLogPolicies(), func(d LogPolicy) bool {
-		return *d.Name == first("", p.Name) && *d.Pattern == first("", p.Pattern) && p.Action == nil
+		return *d.Name == optional.Value(p.Name) && *d.Pattern == optional.Value(p.Pattern) && p.Action == nil
 	})
 }
 
@@ -147,7 +143,7 @@ func (l LogPolicies) onto(under any) any {
 		if p.Name != nil {
 			return "name " + *p.Name
 		}
-		return "pattern " + first("", p.Pattern) + " action " + string(first("", p.Action))
+		return "pattern " + optional.Value(p.Pattern) + " action " + string(optional.Value(p.Action))
 	}))
 }
 
@@ -168,9 +164,7 @@ func (l LogPolicies) check(k *checker, at string) {
 		case p.Pattern == nil && p.Action != nil:
 			k.fail(here+".pattern", "is required by a policy with an action", "")
 		case p.Pattern != nil:
-			if p.Name == nil && p.Action == nil {
-				k.fail(here+".action", "is required by a policy without a name", "cancel_retries or exclude_node")
-			}
+			k.when(p.Name == nil && p.Action == nil, here+".action", "is required by a policy without a name", "cancel_retries or exclude_node")
 			if _, err := regex.Compile(*p.Pattern); err != nil {
 				k.fail(here+".pattern", "is not a regular expression: "+err.Error(), "")
 			}

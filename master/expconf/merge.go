@@ -4,6 +4,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // layered is a type with a merge rule of its own: onto receives the value of the document under
@@ -101,10 +103,7 @@ func laySection(over, under reflect.Value) {
 // collect returns the entries of over, then those of under whose key no entry of over has.
 // Duplicates within one list stay, so that validation reports them.
 func collect[T any, K comparable](over, under []T, key func(T) K) []T {
-	taken := make(map[K]bool, len(over))
-	for _, entry := range over {
-		taken[key(entry)] = true
-	}
+	taken := each.Set(over, key)
 	out := slices.Clone(over)
 	for _, entry := range under {
 		if !taken[key(entry)] {
@@ -122,16 +121,6 @@ func keywise[K comparable, V any](over, under map[K]V) map[K]V {
 	}
 	maps.Copy(out, over)
 	return out
-}
-
-// first returns the value of the first pointer that is not nil, or the default.
-func first[T any](fallback T, candidates ...*T) T {
-	for _, c := range candidates {
-		if c != nil {
-			return *c
-		}
-	}
-	return fallback
 }
 
 // filled returns list, or an empty list for nil, so that JSON clients receive [] and never

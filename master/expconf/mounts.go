@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // BindMount mounts a directory of the node into a task.
@@ -77,7 +78,7 @@ func (l Devices) onto(under any) any {
 func (l Devices) check(k *checker, at string) {
 	k.atMost(at, len(l), 100, "devices")
 	for i, dev := range l {
-		if mode := first("mrw", dev.Mode); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
+		if mode := optional.Or(dev.Mode, "mrw"); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
 			k.fail(document.Index(at, i)+".mode", fmt.Sprintf("must consist of the letters m, r and w, found %q", document.Clip(mode)), "")
 		}
 	}

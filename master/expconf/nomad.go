@@ -1,12 +1,15 @@
 package expconf
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/regex"
 )
@@ -117,12 +120,8 @@ func operators() []string {
 
 func (o *Nomad) check(k *checker, at string) {
 	for name := range o.Meta {
-		if !variablePattern.MatchString(name) {
-			k.fail(document.Join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
-		}
-		if strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det.") {
-			k.fail(document.Join(at+".meta", name), "names that begin with det are reserved", "")
-		}
+		k.when(!variablePattern.MatchString(name), document.Join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
+		k.when(strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det."), document.Join(at+".meta", name), "names that begin with det are reserved", "")
 	}
 	o.checkMounts(k, at)
 	o.checkExpressions(k, at)
@@ -135,13 +134,9 @@ func (c NomadConstraint) check(k *checker, at string) {
 
 func (a NomadAffinity) check(k *checker, at string) {
 	checkComparison(k, at, a.Attribute, a.Operator, a.Value)
-	if OnDevices(a.Attribute) {
-		k.fail(at+".attribute", "is an attribute of devices, which affinities cannot compare", "use resources.gpu or constraints")
-	}
-	if strings.HasSuffix(a.Operator, "_set") {
-		k.fail(at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
-	}
-	if w := first(50, a.Weight); w < -100 || w > 100 || w == 0 {
+	k.when(OnDevices(a.Attribute), at+".attribute", "is an attribute of devices, which affinities cannot compare", "use resources.gpu or constraints")
+	k.when(strings.HasSuffix(a.Operator, "_set"), at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
+	if w := optional.Or(a.Weight, 50); w < -100 || w > 100 || w == 0 {
 		k.fail(at+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
 	}
 }
@@ -151,9 +146,7 @@ func (s NomadSpread) check(k *checker, at string) {
 	for _, t := range s.Targets {
 		total += t.Percent
 	}
-	if total > 100 {
-		k.fail(at+".targets", fmt.Sprintf("add up to %d percent; the maximum is 100", total), "")
-	}
+	k.when(total > 100, at+".targets", fmt.Sprintf("add up to %d percent; the maximum is 100", total), "")
 }
 
 func (o *Nomad) checkMounts(k *checker, at string) {
@@ -171,9 +164,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", document.Clip(v.Name)), "")
 		}
 		target(here, v.ContainerPath)
-		if strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{") {
-			k.fail(here+".container_path", "must not contain ${…}, because Nomad would replace it", "write the path out")
-		}
+		k.when(strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{"), here+".container_path", "must not contain ${…}, because Nomad would replace it", "write the path out")
 	}
 	for i, h := range o.HostPaths {
 		target(document.Index(at+".host_paths", i), h.ContainerPath)
@@ -240,9 +231,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
 		k.fail(at+".attribute", fmt.Sprintf("%q is not an attribute of a node", document.Clip(attribute)), "write a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
 	}
-	if operator == "" {
-		operator = "="
-	}
+	operator = cmp.Or(operator, "=")
 	if !slices.Contains(operators(), operator) {
 		hint := "one of " + strings.Join(operators(), " ")
 		if strings.HasPrefix(operator, "distinct_") {
@@ -251,9 +240,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 		k.fail(at+".operator", fmt.Sprintf("there is no operator %q", document.Clip(operator)), hint)
 		return
 	}
-	if value == "" && operator != "is_set" && operator != "is_not_set" {
-		k.fail(at+".value", "is required by the operator "+operator, "")
-	}
+	k.when(value == "" && operator != "is_set" && operator != "is_not_set", at+".value", "is required by the operator "+operator, "")
 	if n := strings.Count(value, ",") + 1; (operator == "version" || operator == "semver") && n > maxConditions {
 		k.fail(at+".value", fmt.Sprintf("has %d conditions, and %d are possible", n, maxConditions), "")
 	}
@@ -277,16 +264,15 @@ func (e Environment) Mounts(binds BindMounts) BindMounts {
 	return completed(all)
 }
 
+const noVolumes = "operators define volumes in the Nomad job of a pool; this pool has none"
+
 // refusedMounts reports volumes and folders of environment.nomad that the pool does not allow.
 func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMounts) {
 	n := e.Nomad
 	if n == nil || !can.NomadOverlay {
 		return
 	}
-	taken := map[string]bool{}
-	for _, b := range binds {
-		taken[path.Clean(b.ContainerPath)] = true
-	}
+	taken := each.Set(binds, func(b BindMount) string { return path.Clean(b.ContainerPath) })
 	once := func(at, target string) {
 		if taken[path.Clean(target)] {
 			k.fail(at+".container_path", document.Clip(target)+" is already used by bind_mounts", "choose another path")
@@ -296,11 +282,7 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 		at := document.Index("environment.nomad.volumes", i)
 		once(at, v.ContainerPath)
 		if !slices.Contains(can.Volumes, v.Name) {
-			hint := "operators define volumes in the Nomad job of a pool; this pool has none"
-			if len(can.Volumes) > 0 {
-				hint = available(can.Volumes)
-			}
-			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.Name)), hint)
+			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.Name)), cmp.Or(available(can.Volumes), noVolumes))
 		}
 		if can.Limits != nil {
 			can.Limits.refusedTarget(k, at, v.ContainerPath)

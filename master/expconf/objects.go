@@ -1,8 +1,11 @@
 package expconf
 
 import (
+	"cmp"
 	"path"
 	"strings"
+
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // IsObjects reports whether a storage is an object storage, which cannot be mounted.
@@ -18,23 +21,23 @@ func (s CheckpointStorage) Place() (bucket, prefix string) {
 		bucket, prefix, _ = strings.Cut(strings.Trim(s.Container, "/"), "/")
 		return bucket, prefix
 	}
-	return s.Bucket, strings.Trim(path.Clean("/"+first("", s.Prefix)), "/")
+	return s.Bucket, strings.Trim(path.Clean("/"+optional.Value(s.Prefix)), "/")
 }
 
 // HasKeys reports whether the section of a storage contains credentials.
 func (s CheckpointStorage) HasKeys() bool {
-	return s.AccessKey != nil || s.ConnectionString != nil || s.Credential != nil || strings.Contains(first("", s.AccountURL), "?")
+	return s.AccessKey != nil || s.ConnectionString != nil || s.Credential != nil || strings.Contains(optional.Value(s.AccountURL), "?")
 }
 
 // secrets are what may be a credential: keys, and addresses with more than PlainAddress leaves.
 func (s CheckpointStorage) secrets() [6]string {
 	address := func(p *string) string {
-		if text := first("", p); text != PlainAddress(text) {
+		if text := optional.Value(p); text != PlainAddress(text) {
 			return text
 		}
 		return ""
 	}
-	return [6]string{first("", s.AccessKey), first("", s.SecretKey), first("", s.ConnectionString), first("", s.Credential), address(s.AccountURL), address(s.EndpointURL)}
+	return [6]string{optional.Value(s.AccessKey), optional.Value(s.SecretKey), optional.Value(s.ConnectionString), optional.Value(s.Credential), address(s.AccountURL), address(s.EndpointURL)}
 }
 
 // HasSecrets reports whether a storage contains what may be a credential, HasKeys or not.
@@ -63,7 +66,7 @@ func SignedLike(storage map[string]any, from, keyed CheckpointStorage) map[strin
 
 // account is the address of the Azure storage account, without credentials.
 func (s CheckpointStorage) account() string {
-	return accountOf(first("", s.AccountURL), first("", s.ConnectionString))
+	return accountOf(optional.Value(s.AccountURL), optional.Value(s.ConnectionString))
 }
 
 // accountOf is the address of a storage account. If a connection string has only the name of
@@ -75,9 +78,7 @@ func accountOf(address, connection string) string {
 		case "blobendpoint":
 			address = value
 		case "accountname":
-			if address == "" {
-				address = "https://" + value + ".blob.core.windows.net"
-			}
+			address = cmp.Or(address, "https://"+value+".blob.core.windows.net")
 		}
 	}
 	return strings.ToLower(strings.TrimRight(PlainAddress(address), "/"))

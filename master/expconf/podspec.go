@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // environment.pod_spec is written for Kubernetes. expconf translates the parts that decide where a task runs and what
@@ -59,7 +60,7 @@ func translate(env *Environment, gpu **GPU, devices *Devices, can Capabilities, 
 	if len(env.PodSpec) == 0 {
 		return nil, nil
 	}
-	p := &pod{can: can, errors: &checker{pos: pos}, rest: &checker{pos: pos}, nomad: Nomad{}, models: nil}
+	p := &pod{can: can, errors: &checker{pos: pos}, rest: &checker{pos: pos}, volumes: map[string]podVolume{}}
 	p.manifest(env.PodSpec)
 	if err := document.AsError(p.errors.problems); err != nil {
 		return nil, err
@@ -88,10 +89,7 @@ type podVolume struct{ at, claim, host string }
 // put writes the translation beside what the configuration says itself.
 func (p *pod) put(env *Environment, gpu **GPU, devices *Devices) {
 	if len(p.models) > 0 {
-		own := GPU{}
-		if *gpu != nil {
-			own = **gpu
-		}
+		own := optional.Value(*gpu)
 		switch {
 		case len(own.Model) == 0:
 			own.Model = p.models
@@ -101,12 +99,7 @@ func (p *pod) put(env *Environment, gpu **GPU, devices *Devices) {
 		*gpu = &own
 	}
 	if p.nomad.orNone() != nil {
-		under := Nomad{}
-		if env.Nomad != nil {
-			under = *env.Nomad
-		}
-		merged := under.onto(p.nomad).(Nomad)
-		env.Nomad = &merged
+		env.Nomad = new(optional.Value(env.Nomad).onto(p.nomad).(Nomad))
 	}
 	if len(p.devices) > 0 {
 		*devices = devices.onto(p.devices).(Devices)
@@ -334,9 +327,6 @@ func (p *pod) known(label, value, operator string) *PodLabel {
 
 func (p *pod) volume(at string, v map[string]any) {
 	name := textIn(v["name"])
-	if p.volumes == nil {
-		p.volumes = map[string]podVolume{}
-	}
 	made := podVolume{at: at}
 	for key, value := range v {
 		m, _ := value.(map[string]any)
@@ -381,11 +371,7 @@ func (p *pod) mount(at string, m map[string]any) {
 	case !known:
 		p.errors.fail(at, fmt.Sprintf("there is no volume %q in this pod_spec", document.Clip(textIn(m["name"]))), "")
 	case v.claim != "" && !slices.Contains(p.can.Volumes, v.claim):
-		hint := "operators define volumes in the Nomad job of a pool; this pool has none"
-		if len(p.can.Volumes) > 0 {
-			hint = available(p.can.Volumes)
-		}
-		p.errors.fail(v.at, fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.claim)), hint)
+		p.errors.fail(v.at, fmt.Sprintf("%s is not a volume of this resource pool", document.Clip(v.claim)), cmp.Or(available(p.can.Volumes), noVolumes))
 	case v.claim != "":
 		p.nomad.Volumes = append(p.nomad.Volumes, NomadVolume{Name: v.claim, ContainerPath: target, ReadOnly: readOnly})
 	case v.host != "":

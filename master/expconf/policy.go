@@ -125,9 +125,7 @@ func CheckPolicy(p Policy[Raw]) error {
 	k := &checker{pos: p.Invariant.pos}
 	const decides = "cannot be set by a policy: it decides which policies apply"
 	for _, field := range []string{"project", "workspace", "unmanaged"} {
-		if IsSet(&p.Invariant, field) {
-			k.fail(field, decides, "")
-		}
+		k.when(IsSet(&p.Invariant, field), field, decides, "")
 	}
 	noSecrets(k, len(p.Invariant.Environment.Secrets))
 	return policyProblems(p.Invariant.pos, k.problems, c.Validate())
@@ -147,16 +145,13 @@ func CheckCommandPolicy(p Policy[RawCommand]) error {
 // noSecrets rejects a policy that mounts secrets: it would use those of the submitter, who has not asked
 // for it.
 func noSecrets(k *checker, n int) {
-	if n > 0 {
-		k.fail("environment.secrets", "cannot be set by a policy: users mount their own secrets", "constraints.secrets limits which")
-	}
+	k.when(n > 0, "environment.secrets", "cannot be set by a policy: users mount their own secrets", "constraints.secrets limits which")
 }
 
 // policyProblems returns the problems of values that the policy has. What it leaves open is the
 // user's to set.
 func policyProblems(at *document.Positions, list []document.Problem, invalid error) error {
-	var more document.Errors
-	errors.As(invalid, &more)
+	more, _ := errors.AsType[document.Errors](invalid)
 	for _, p := range more {
 		if p.Path != "" && at.Written(p.Path) {
 			list = append(list, p)

@@ -96,10 +96,7 @@ func (d *decoder) positions() *document.Positions {
 // addInvalid adds validation problems of values that are in the document and were decoded. A
 // field that seems to be missing may be misspelt, or set in the document under this one.
 func (d *decoder) addInvalid(err error) {
-	var invalid document.Errors
-	if !errors.As(err, &invalid) {
-		return
-	}
+	invalid, _ := errors.AsType[document.Errors](err)
 	known := len(d.problems)
 	for _, p := range invalid {
 		doubtful := !d.positions().Written(p.Path)

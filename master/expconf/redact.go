@@ -188,22 +188,17 @@ func ShownCommand(stored []byte, own bool) ([]byte, Secrecy, error) {
 }
 
 // Shown returns the configuration as JSON, as its owner and admins see it (own), or as others do.
-func (c Config) Shown(own bool) ([]byte, error) {
-	b, err := c.JSON()
-	if err != nil {
-		return nil, err
-	}
-	shown, _, err := ShownConfig(b, own)
-	return shown, err
-}
+func (c Config) Shown(own bool) ([]byte, error) { return shownOf(c, own, experimentSection()) }
 
 // Shown returns the configuration as JSON, as its owner and admins see it (own), or as others do.
-func (c CommandConfig) Shown(own bool) ([]byte, error) {
-	b, err := json.Marshal(c)
+func (c CommandConfig) Shown(own bool) ([]byte, error) { return shownOf(c, own, commandSection()) }
+
+func shownOf(config any, own bool, of *section) ([]byte, error) {
+	b, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
-	shown, _, err := ShownCommand(b, own)
+	shown, _, err := shownJSON(b, own, of)
 	return shown, err
 }
 

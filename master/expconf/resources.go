@@ -43,9 +43,7 @@ const (
 )
 
 func (k *checker) memory(at string, bytes int64) {
-	if bytes < minMemory || bytes > maxMemory {
-		k.fail(at, fmt.Sprintf("must be from 64 MiB to 1 PiB, found %d bytes", bytes), "write a unit, such as 16GiB")
-	}
+	k.when(bytes < minMemory || bytes > maxMemory, at, fmt.Sprintf("must be from 64 MiB to 1 PiB, found %d bytes", bytes), "write a unit, such as 16GiB")
 }
 
 // ByteSize is a number of bytes, which users write as 4GiB, 512m or 1.5g. All units are powers

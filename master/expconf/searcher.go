@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Names of searchers. Obsolete searchers can be parsed but not run.
@@ -109,19 +111,15 @@ func (s Searcher) check(k *checker, at string) {
 		k.fail(at+".name", fmt.Sprintf("the searcher %s has been removed", s.Name), replacement)
 		return
 	}
-	if s.Metric == "" {
-		k.fail(at+".metric", "is required", "name the validation metric that compares trials")
-	}
+	k.when(s.Metric == "", at+".metric", "is required", "name the validation metric that compares trials")
 	k.text(at+".metric", s.Metric, 256)
 	if s.SourceTrialID != nil && *s.SourceTrialID < 1 {
 		k.fail(at+".source_trial_id", "must be the number of a trial, found "+fmt.Sprint(*s.SourceTrialID), "")
 	}
-	if s.SourceTrialID != nil && s.SourceCheckpointUUID != nil {
-		k.fail(at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep one")
-	}
-	k.line(at+".source_checkpoint_uuid", first("", s.SourceCheckpointUUID), 64)
+	k.when(s.SourceTrialID != nil && s.SourceCheckpointUUID != nil, at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep one")
+	k.line(at+".source_checkpoint_uuid", optional.Value(s.SourceCheckpointUUID), 64)
 	// These limits also apply to a searcher with an unknown name.
-	k.line(at+".unit", first("", s.Unit), 256)
+	k.line(at+".unit", optional.Value(s.Unit), 256)
 	k.positive(at+".max_length", s.MaxLength)
 	k.within(at+".max_concurrent_trials", int64(s.MaxConcurrentTrials), 0, MaxConcurrent)
 	switch s.Name {
@@ -145,9 +143,7 @@ func (s Searcher) past() (advice string, gone bool) {
 
 func (s Searcher) checkHalving(k *checker, at string) {
 	s.checkSize(k, at)
-	if s.Progressive && !s.Promotes() {
-		k.fail(at+".progressive", "requires trials that pause at their rungs", "set max_length, and omit stop_once")
-	}
+	k.when(s.Progressive && !s.Promotes(), at+".progressive", "requires trials that pause at their rungs", "set max_length, and omit stop_once")
 	switch {
 	case s.TimeMetric == nil && s.MaxTime == nil && s.MaxLength == nil:
 		k.fail(at+".max_length", "is required by the "+s.Name+" searcher",
@@ -157,9 +153,7 @@ func (s Searcher) checkHalving(k *checker, at string) {
 	case s.TimeMetric == nil && s.MaxTime != nil:
 		k.fail(at+".time_metric", "is required together with max_time", "name the metric that measures max_time")
 	}
-	if s.TimeMetric != nil && *s.TimeMetric == "" {
-		k.fail(at+".time_metric", "is empty", "")
-	}
+	k.when(s.TimeMetric != nil && *s.TimeMetric == "", at+".time_metric", "is empty", "")
 }
 
 // Promotes reports whether trials pause at their rungs, with a checkpoint and without slots,

@@ -67,9 +67,7 @@ func (l Secrets) check(k *checker, at string) {
 				k.fail(here+"."+part.field, fmt.Sprintf("expected letters, digits, dots, dashes and underscores, up to 128, found %q", document.Clip(part.value)), "")
 			}
 		}
-		if s.Env == "" && s.File == "" {
-			k.fail(here, "requires env, file or both", "env is the name of a variable, file a path below DET_SECRETS_DIR")
-		}
+		k.when(s.Env == "" && s.File == "", here, "requires env, file or both", "env is the name of a variable, file a path below DET_SECRETS_DIR")
 		if s.Env != "" {
 			s.checkVariable(k, here+".env", variables[s.Env])
 			variables[s.Env] = true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Types of checkpoint storage. HDFS can be parsed but not used.
@@ -75,7 +76,7 @@ const SharedFSMount = "/determined_shared_fs"
 func (s CheckpointStorage) PathInTask() (string, bool) {
 	switch s.Type {
 	case Directory:
-		return first("", s.ContainerPath), true
+		return optional.Value(s.ContainerPath), true
 	case SharedFS:
 		return path.Join(SharedFSMount, s.relativeStoragePath()), true
 	}
@@ -92,7 +93,7 @@ type filesAt struct{ kind, host, path, container, bucket, prefix, endpoint, acco
 
 func (s CheckpointStorage) filesAt() filesAt {
 	bucket, prefix := s.Place()
-	return filesAt{s.Type, s.HostPath, first("", s.StoragePath), first("", s.ContainerPath), bucket, prefix, PlainAddress(first("", s.EndpointURL)), s.account()}
+	return filesAt{s.Type, s.HostPath, optional.Value(s.StoragePath), optional.Value(s.ContainerPath), bucket, prefix, PlainAddress(optional.Value(s.EndpointURL)), s.account()}
 }
 
 // PathOnHost is the same directory as on the node.
@@ -104,7 +105,7 @@ func (s CheckpointStorage) PathOnHost() (string, bool) {
 }
 
 func (s CheckpointStorage) relativeStoragePath() string {
-	storagePath := first("", s.StoragePath)
+	storagePath := optional.Value(s.StoragePath)
 	if path.IsAbs(storagePath) {
 		return strings.TrimPrefix(path.Clean(storagePath), path.Clean(s.HostPath))
 	}
@@ -141,10 +142,8 @@ func (s CheckpointStorage) check(k *checker, at string) {
 		}
 	case S3:
 		k.required(at+".bucket", s.Bucket, "by the type s3")
-		if (s.AccessKey == nil) != (s.SecretKey == nil) {
-			k.fail(at+".access_key", "access_key and secret_key must be given together, or neither", "")
-		}
-		if u := first("", s.EndpointURL); s.EndpointURL != nil && !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
+		k.when((s.AccessKey == nil) != (s.SecretKey == nil), at+".access_key", "access_key and secret_key must be given together, or neither", "")
+		if u := optional.Value(s.EndpointURL); s.EndpointURL != nil && !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
 			k.fail(at+".endpoint_url", fmt.Sprintf("must begin with http:// or https://, found %q", document.Clip(u)), "")
 		}
 	case GCS:
@@ -164,7 +163,7 @@ func (s CheckpointStorage) checkSharedFS(k *checker, at string) {
 	}
 	k.absolute(at+".host_path", s.HostPath)
 	k.propagation(at+".propagation", s.Propagation)
-	storagePath := first("", s.StoragePath)
+	storagePath := optional.Value(s.StoragePath)
 	inside := path.Clean(path.Join("/", s.HostPath, storagePath))
 	if path.IsAbs(storagePath) {
 		inside = path.Clean(storagePath)

@@ -1,7 +1,9 @@
 package expconf
 
 import (
+	"cmp"
 	"reflect"
+	"strings"
 
 	"github.com/detent-ml/detent/master/document"
 
@@ -21,6 +23,11 @@ func suggest(unknown string, siblings []string, root reflect.Type) string {
 		return "did you mean " + places[0] + "?"
 	}
 	return ""
+}
+
+// suggestOf returns the hint for an unknown word: the most similar one of those that exist, or else all of them.
+func suggestOf(unknown string, known []string) string {
+	return cmp.Or(suggest(unknown, known, nil), "one of "+strings.Join(known, ", "))
 }
 
 // placesOf lists the paths at which a document of type root has a field of this name.

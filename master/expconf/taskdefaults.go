@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // TaskContainerDefaults is a section of the master's configuration and of each resource pool.
@@ -99,9 +100,9 @@ func (t TaskContainerDefaults) environment() Environment {
 	return Environment{
 		AddCapabilities:      t.AddCapabilities,
 		DropCapabilities:     t.DropCapabilities,
-		EnvironmentVariables: first(EnvironmentVariables{}, t.EnvironmentVariables),
-		ForcePullImage:       first(false, t.ForcePullImage),
-		Image:                first(Image{}, t.Image),
+		EnvironmentVariables: optional.Value(t.EnvironmentVariables),
+		ForcePullImage:       optional.Value(t.ForcePullImage),
+		Image:                optional.Value(t.Image),
 		Nomad:                t.Nomad,
 		RegistryAuth:         t.RegistryAuth,
 	}

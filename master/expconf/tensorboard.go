@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // ShownExperiment is an experiment that a TensorBoard shows: all its trials, or some.
@@ -63,10 +64,9 @@ func (m *mounter) storage(c Config) (CheckpointStorage, error) {
 	switch s.Type {
 	case SharedFS:
 		at := m.shareAt(s.HostPath)
-		in := path.Join(at, s.relativeStoragePath())
-		return CheckpointStorage{Type: Directory, ContainerPath: &in}, nil
+		return CheckpointStorage{Type: Directory, ContainerPath: new(path.Join(at, s.relativeStoragePath()))}, nil
 	case Directory:
-		return s, m.cover(first("", s.ContainerPath), c.BindMounts)
+		return s, m.cover(optional.Value(s.ContainerPath), c.BindMounts)
 	}
 	return s, nil
 }
@@ -91,8 +91,7 @@ func (m *mounter) shareAt(host string) string {
 }
 
 func (m *mounter) add(host, container string) {
-	readOnly, propagation := true, "rprivate"
-	m.mounts = append(m.mounts, BindMount{HostPath: host, ContainerPath: container, ReadOnly: &readOnly, Propagation: &propagation})
+	m.mounts = append(m.mounts, BindMount{HostPath: host, ContainerPath: container, ReadOnly: new(true), Propagation: new("rprivate")})
 }
 
 // cover adds the mount through which an experiment sees a directory. Without such a mount, the

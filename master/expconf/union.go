@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
-
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // union describes a section whose fields depend on the value of one of them: searcher on name,
@@ -93,11 +91,7 @@ func (s *section) admitted(d *decoder, n *document.Node, path string) []document
 	case key.Kind != document.StringKind:
 		return n.Fields
 	case !u.knows(key.Text):
-		hint := "one of " + strings.Join(u.members, ", ")
-		if near := spelling.Nearest(key.Text, u.members); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		d.problem(key, document.Join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, document.Clip(key.Text)), hint)
+		d.problem(key, document.Join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, document.Clip(key.Text)), suggestOf(key.Text, u.members))
 		return n.Fields
 	default:
 		return s.onlyOf(key.Text, d, n, path)

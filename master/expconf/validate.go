@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 
 	"github.com/detent-ml/detent/master/names"
-	"github.com/detent-ml/detent/master/spelling"
 )
 
 // checker collects the problems of a configuration and finds their positions in its documents.
@@ -59,7 +59,7 @@ func (c Config) checkIdentity(k *checker) {
 	} else if p := names.Problem(c.Name, names.MaxText); p != "" {
 		k.fail("name", p, "")
 	}
-	if p := names.TooLong(first("", c.Description), names.MaxText); p != "" {
+	if p := names.TooLong(optional.Value(c.Description), names.MaxText); p != "" {
 		k.fail("description", p, "")
 	}
 	if at, p := names.LabelProblem(c.Labels); p != "" && at < 0 {
@@ -88,9 +88,7 @@ func (c Config) checkIdentity(k *checker) {
 // Checks that several sections use.
 
 func (k *checker) required(path, value, by string) {
-	if strings.TrimSpace(value) == "" {
-		k.fail(path, strings.TrimSpace("is required "+by), "")
-	}
+	k.when(strings.TrimSpace(value) == "", path, strings.TrimSpace("is required "+by), "")
 }
 
 // text checks a name that lists show: its length, and that it is one line.
@@ -98,9 +96,7 @@ func (k *checker) text(path, value string, limit int) {
 	if n := utf8.RuneCountInString(value); n > limit {
 		k.fail(path, fmt.Sprintf("has %d characters; at most %d are allowed", n, limit), "")
 	}
-	if strings.ContainsFunc(value, unicode.IsControl) {
-		k.fail(path, "must be one line without control characters", "")
-	}
+	k.when(strings.ContainsFunc(value, unicode.IsControl), path, "must be one line without control characters", "")
 }
 
 func (k *checker) atLeast(path string, value, low int) {
@@ -126,14 +122,9 @@ func (k *checker) positive(path string, l *Length) {
 }
 
 func (k *checker) oneOf(path, value string, allowed ...string) {
-	if slices.Contains(allowed, value) {
-		return
+	if !slices.Contains(allowed, value) {
+		k.fail(path, fmt.Sprintf("cannot be %q", document.Clip(value)), suggestOf(value, allowed))
 	}
-	hint := "one of " + strings.Join(allowed, ", ")
-	if near := spelling.Nearest(value, allowed); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	k.fail(path, fmt.Sprintf("cannot be %q", document.Clip(value)), hint)
 }
 
 func (k *checker) fraction(path string, value *float64, high float64) {

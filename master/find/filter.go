@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -150,11 +151,7 @@ func (v Value) describe() string {
 // negation can both hold.
 func (n Node) negated() Node {
 	if n.Condition == nil {
-		out := Node{Any: !n.Any, Children: make([]Node, len(n.Children))}
-		for i, child := range n.Children {
-			out.Children[i] = child.negated()
-		}
-		return out
+		return Node{Any: !n.Any, Children: each.Of(n.Children, Node.negated)}
 	}
 	c := *n.Condition
 	c.Op = c.Op.opposite()

@@ -3,7 +3,10 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Timing has the time limits of an attempt's steps.
@@ -259,30 +262,15 @@ func unclaimed(a Allocation) (nodes []string) {
 
 // neverPlaced reports whether neither Nomad nor a runner has reported any member.
 func neverPlaced(a Allocation) bool {
-	for _, m := range a.Members {
-		if m.Nomad != "" || m.Started || m.claimed() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return m.Nomad != "" || m.Started || m.claimed() })
 }
 
 func allOver(a Allocation) bool {
-	for _, m := range a.Members {
-		if !m.over() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return !m.over() })
 }
 
 func countedOver(a Allocation) bool {
-	for _, m := range a.Members {
-		if !m.Daemon && !m.over() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return !m.Daemon && !m.over() })
 }
 
 // conclude returns the last step of an attempt whose members have ended, with its outcome.
@@ -353,12 +341,7 @@ func endedByUs(a Allocation) bool {
 
 // stoppedMember returns the first member that Nomad stopped, and that exited with code 0; nil if none.
 func stoppedMember(a Allocation) *Member {
-	for i, m := range a.Members {
-		if !m.Daemon && m.exited() && m.Stopped {
-			return &a.Members[i]
-		}
-	}
-	return nil
+	return each.Find(a.Members, func(m *Member) bool { return !m.Daemon && m.exited() && m.Stopped })
 }
 
 // firstFailure finds the member that failed first: by its report, or in Nomad if it has not
@@ -466,10 +449,5 @@ func allClaimed(a Allocation) bool {
 }
 
 func anyClaimed(a Allocation) bool {
-	for _, m := range a.Members {
-		if m.claimed() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Members, Member.claimed)
 }

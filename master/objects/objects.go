@@ -9,6 +9,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -80,9 +81,7 @@ type Bucket struct {
 
 func newBucket(s store, p Patience) *Bucket {
 	b := &Bucket{store: s, refused: p.Refused, silent: p.Silent, keys: maxKeys, pages: maxPages}
-	if b.silent == 0 {
-		b.silent = silentFor
-	}
+	b.silent = cmp.Or(b.silent, silentFor)
 	return b
 }
 

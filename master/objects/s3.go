@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // defaultRegion is the region for stores without regions.
@@ -62,12 +64,7 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 		}
 		cfg = found
 	}
-	if s.Region != "" {
-		cfg.Region = s.Region
-	}
-	if cfg.Region == "" {
-		cfg.Region = defaultRegion
-	}
+	cfg.Region = cmp.Or(s.Region, cfg.Region, defaultRegion)
 	to := newWay(transportOf(cfg))
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.HTTPClient = answers{to}
@@ -94,14 +91,9 @@ func transportOf(cfg aws.Config) *http.Transport {
 func (s *s3Store) at(key string) string { return "s3://" + s.name + "/" + key }
 
 func (s *s3Store) page(ctx context.Context, prefix, mark string) ([]Object, string, error) {
-	in := &s3.ListObjectsV2Input{Bucket: &s.name, Prefix: &prefix}
-	if s.size > 0 {
-		in.MaxKeys = &s.size
-	}
-	if mark != "" {
-		in.ContinuationToken = &mark
-	}
-	page, err := s.client.ListObjectsV2(ctx, in)
+	page, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{
+		Bucket: &s.name, Prefix: &prefix, MaxKeys: optional.NonZero(s.size), ContinuationToken: optional.NonZero(mark),
+	})
 	if err != nil {
 		return nil, "", err
 	}
@@ -120,11 +112,7 @@ func (s *s3Store) open(ctx context.Context, key string) (io.ReadCloser, Object, 
 	if err != nil {
 		return nil, Object{}, err
 	}
-	size := int64(-1)
-	if got.ContentLength != nil {
-		size = *got.ContentLength
-	}
-	return got.Body, Object{Key: key, Size: size, Modified: aws.ToTime(got.LastModified)}, nil
+	return got.Body, Object{Key: key, Size: optional.Or(got.ContentLength, -1), Modified: aws.ToTime(got.LastModified)}, nil
 }
 
 func (s *s3Store) remove(ctx context.Context, key string) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // A call that failed for a temporary reason is repeated, as in AWS's library: three tries in
@@ -66,10 +67,8 @@ func (w *web) call(ctx context.Context, method, address string, header http.Head
 		if n == tries || errors.As(err, &known) || errors.As(err, &said) && !said.passes() {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, pause<<(n-1)) != nil {
 			return nil, err
-		case <-time.After(pause << (n - 1)):
 		}
 	}
 }

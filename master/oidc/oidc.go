@@ -22,6 +22,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -150,11 +151,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // List returns the providers' descriptions.
 func (p *Providers) List() []Config {
-	var out []Config
-	for _, one := range p.list {
-		out = append(out, one.Config)
-	}
-	return out
+	return each.Of(p.list, func(one *provider) Config { return one.Config })
 }
 
 // NameOf returns the name of the provider with an issuer, or the issuer itself if the configuration does not have this provider any more.

@@ -1,10 +1,13 @@
 package pool
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/hashicorp/nomad/api"
 )
 
@@ -26,26 +29,19 @@ func Drivers() []string { return []string{RawExec, Exec, Docker, Podman} }
 func (p Pool) WithJob(j *api.Job) Pool {
 	group, task := j.TaskGroups[0], j.TaskGroups[0].Tasks[0]
 	p.Job, p.Driver = j, task.Driver
-	p.NodePool = "default" // Nomad's default
-	if j.NodePool != nil && *j.NodePool != "" {
-		p.NodePool = *j.NodePool
-	}
+	p.NodePool = cmp.Or(optional.Value(j.NodePool), "default") // Nomad's default
 	if p.NodePool == "all" {
 		p.NodePool = ""
 	}
 	if len(j.Datacenters) > 0 {
 		p.Datacenters = j.Datacenters
 	}
-	if j.Namespace != nil && *j.Namespace != "" {
-		p.Namespace = *j.Namespace
-	}
+	p.Namespace = cmp.Or(optional.Value(j.Namespace), p.Namespace)
 	p.Network = GroupNetwork(j)
 	if mode, ok := task.Config["network_mode"].(string); ok && p.Network == HostNetwork {
 		p.Network = mode
 	}
-	if task.User != "" {
-		p.Containers.User = task.User
-	}
+	p.Containers.User = cmp.Or(task.User, p.Containers.User)
 	if r := task.Resources; r != nil {
 		p.Slots = p.Slots.With(r)
 	}
@@ -83,27 +79,12 @@ func (p *Pool) Base() *api.Job {
 	network := &api.NetworkResource{Mode: HostNetwork}
 	switch {
 	case p.HasImages(): // Docker has networks of its own
-		task.Config = map[string]any{"network_mode": orHost(p.Network)}
+		task.Config = map[string]any{"network_mode": cmp.Or(p.Network, HostNetwork)}
 	case p.Network != "":
 		network.Mode = p.Network
 	}
-	nodePool := p.NodePool
-	if nodePool == "" {
-		nodePool = "all"
-	}
-	j := &api.Job{NodePool: &nodePool, Datacenters: slices.Clone(p.Datacenters),
+	return &api.Job{NodePool: new(cmp.Or(p.NodePool, "all")), Datacenters: slices.Clone(p.Datacenters), Namespace: optional.NonZero(p.Namespace),
 		TaskGroups: []*api.TaskGroup{{Networks: []*api.NetworkResource{network}, Tasks: []*api.Task{task}}}}
-	if p.Namespace != "" {
-		j.Namespace = &p.Namespace
-	}
-	return j
-}
-
-func orHost(mode string) string {
-	if mode == "" {
-		return HostNetwork
-	}
-	return mode
 }
 
 // GroupNetwork returns the network mode of a job's group.
@@ -134,25 +115,17 @@ func (p *Pool) Affinities() []Affinity {
 
 func constraints(j *api.Job) []Comparison {
 	g := j.TaskGroups[0]
-	var list []Comparison
-	for _, c := range slices.Concat(j.Constraints, g.Constraints, g.Tasks[0].Constraints) {
-		list = append(list, Comparison{c.LTarget, c.Operand, c.RTarget})
-	}
-	return list
+	return each.Of(slices.Concat(j.Constraints, g.Constraints, g.Tasks[0].Constraints), func(c *api.Constraint) Comparison {
+		return Comparison{c.LTarget, c.Operand, c.RTarget}
+	})
 }
 
 // AllAffinities returns the affinities of a job, its group and its task.
 func AllAffinities(j *api.Job) []Affinity {
 	g := j.TaskGroups[0]
-	var list []Affinity
-	for _, a := range slices.Concat(j.Affinities, g.Affinities, g.Tasks[0].Affinities) {
-		weight := 50
-		if a.Weight != nil {
-			weight = int(*a.Weight)
-		}
-		list = append(list, Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, weight})
-	}
-	return list
+	return each.Of(slices.Concat(j.Affinities, g.Affinities, g.Tasks[0].Affinities), func(a *api.Affinity) Affinity {
+		return Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, int(optional.Or(a.Weight, 50))}
+	})
 }
 
 // Spreads returns the spreads of the pool's tasks over nodes.

@@ -104,9 +104,7 @@ func Operators() []string {
 // String formats a comparison for users.
 func (c Comparison) String() string {
 	operator := c.Operator
-	if operator == "" {
-		operator = "="
-	}
+	operator = cmp.Or(operator, "=")
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Attribute, operator, c.Value))
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 )
 
@@ -170,31 +171,17 @@ type Set []Pool
 
 // Named finds a pool by its name; nil when there is none.
 func (s Set) Named(name string) *Pool {
-	for i := range s {
-		if s[i].Name == name {
-			return &s[i]
-		}
-	}
-	return nil
+	return each.Find(s, func(p *Pool) bool { return p.Name == name })
 }
 
 // Default is the pool for work that names none; nil when there is none.
 func (s Set) Default(slots int) *Pool {
-	for i := range s {
-		if slots != 0 && s[i].Compute || slots == 0 && s[i].Aux {
-			return &s[i]
-		}
-	}
-	return nil
+	return each.Find(s, func(p *Pool) bool { return slots != 0 && p.Compute || slots == 0 && p.Aux })
 }
 
 // Names lists the names of the pools.
 func (s Set) Names() []string {
-	names := make([]string, len(s))
-	for i := range s {
-		names[i] = s[i].Name
-	}
-	return names
+	return each.Of(s, func(p Pool) string { return p.Name })
 }
 
 // HiddenUnderExec returns the folder that a volume at a path would hide under the driver exec; "" for none. Nomad starts the runner from the root that it

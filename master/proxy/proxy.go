@@ -77,11 +77,9 @@ func (p *Proxy) Run(ctx context.Context) {
 		case <-ctx.Done():
 			// Requests get a short time to complete. Tunnels end at once; their clients reconnect
 			// to another master.
-			t := time.NewTimer(closeWithin)
-			defer t.Stop()
 			select {
 			case <-p.live.close(errStopping, false):
-			case <-t.C:
+			case <-time.After(closeWithin):
 				p.log.Warn("the master stops: closing forwarded requests that did not end in time", "open", p.live.count())
 				p.live.close(errStopping, true)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -117,10 +118,7 @@ func (f *future) plan() {
 		return starts
 	})
 	f.unsettled = len(placed) > 0 && slices.ContainsFunc(f.queued, func(q Request) bool { return q.MaxSlots != nil || len(q.Quotas) > 0 })
-	asked := make(map[string]bool, len(r.Preempt))
-	for _, p := range r.Preempt {
-		asked[p.ID] = true
-	}
+	asked := each.Set(r.Preempt, func(p Preemption) string { return p.ID })
 	for i := range f.running {
 		if x := &f.running[i]; x.Leaving && x.slots() > 0 || asked[x.ID] {
 			f.exiting = nameOf(x.Group, x.ID)

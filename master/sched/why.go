@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -313,10 +314,7 @@ func (e *explainer) avoided(r *Request) string {
 			all[at].names = append(all[at].names, e.nodes[i].label())
 		}
 	}
-	reasons := make([]string, len(all))
-	for i, x := range all {
-		reasons[i] = listed(x.names, x.count) + ", " + x.why
-	}
+	reasons := each.Of(all, func(x avoidedNodes) string { return listed(x.names, x.count) + ", " + x.why })
 	return strings.Join(reasons, "; and ") + others
 }
 
@@ -371,17 +369,11 @@ func (f *fit) largest(s *shelf, r *Request) (index, size int) {
 func (inv *inventory) nodeOf(b int) string { return inv.nodes[inv.blocks[b].node].label() }
 
 func (n *Node) label() string {
-	if n.Name != "" {
-		return n.Name
-	}
-	return n.ID
+	return cmp.Or(n.Name, n.ID)
 }
 
 func (n *Node) why() string {
-	if n.Why != "" {
-		return n.Why
-	}
-	return "is out of use"
+	return cmp.Or(n.Why, "is out of use")
 }
 
 func slotsOf(n int) string { return spelling.Count(n, "slot") }

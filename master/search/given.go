@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 )
 
@@ -50,18 +51,11 @@ type packed struct {
 }
 
 func (l *layout) pack(hparams map[string]any) packed {
-	p := packed{layout: l, values: make([]any, len(l.free))}
-	for i, f := range l.free {
-		p.values[i] = l.axes[f].get(hparams)
-	}
-	return p
+	return packed{layout: l, values: each.Of(l.free, func(f int) any { return l.axes[f].get(hparams) })}
 }
 
 func (p packed) hparams(int) map[string]any {
-	values := make([]any, len(p.layout.axes))
-	for i, a := range p.layout.axes {
-		values[i] = a.Val
-	}
+	values := each.Of(p.layout.axes, func(a axis) any { return a.Val })
 	for i, f := range p.layout.free {
 		values[f] = p.values[i]
 	}

@@ -3,6 +3,8 @@ package search
 import (
 	"math"
 	"slices"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // A progressive bracket is PASHA (Bohdal et al., "PASHA: Efficient HPO and NAS with
@@ -27,10 +29,7 @@ func (b *bracket) orderHolds() bool {
 			now = append(now, x)
 		}
 	}
-	before := make([]float64, len(now)) // results at the rung below, best first
-	for i, x := range now {
-		before[i] = x.atRungs[b.maxRung-1]
-	}
+	before := each.Of(now, func(x *rungEntry) float64 { return x.atRungs[b.maxRung-1] }) // results at the rung below, best first
 	slices.Sort(before)
 	noise := b.noise(now)
 	for i, x := range now {

@@ -4,17 +4,15 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // sample draws one value for each hyperparameter, in the order of their names,
 // nested groups included, so that the same seed gives the same values.
 func sample(space expconf.Hyperparameters, rng *rand.Rand) map[string]any {
-	out := make(map[string]any, len(space))
-	for _, name := range space.Names() {
-		out[name] = draw(space[name], rng)
-	}
-	return out
+	return each.Map(space.Names(), func(name string) (string, any) { return name, draw(space[name], rng) })
 }
 
 func draw(p expconf.Hyperparameter, rng *rand.Rand) any {
@@ -94,10 +92,7 @@ func skeleton(space expconf.Hyperparameters) map[string]any {
 // grid lists the values of an axis in a grid: `count` evenly spaced values from minval to
 // maxval (of type log: evenly spaced exponents), or the middle if count is 1.
 func (a axis) grid() []any {
-	count := 1
-	if a.Count != nil {
-		count = *a.Count
-	}
+	count := optional.Or(a.Count, 1)
 	at := func(i int) float64 {
 		if count == 1 {
 			return a.Minval + (a.Maxval-a.Minval)/2

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -126,10 +127,7 @@ func (p Location) check() error {
 }
 
 func describe(locations []Location) string {
-	names := make([]string, 0, len(locations))
-	for _, p := range locations {
-		names = append(names, "s3://"+p.Bucket+"/"+fault.ClipTo(p.Prefix, 60))
-	}
+	names := each.Of(locations, func(p Location) string { return "s3://" + p.Bucket + "/" + fault.ClipTo(p.Prefix, 60) })
 	if len(names) > 2 {
 		names = append(names[:2], "more")
 	}

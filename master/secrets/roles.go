@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -176,11 +177,7 @@ func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	jobs := make([]string, len(names))
-	for i, name := range names {
-		jobs[i] = jobOf(name)
-	}
-	ended, err := over(ctx, jobs)
+	ended, err := over(ctx, each.Of(names, jobOf))
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -117,10 +118,8 @@ func (v *Vault) Run(ctx context.Context) {
 		if why != "" {
 			pause = lookSooner
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, pause) != nil {
 			return
-		case <-time.After(pause):
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/contexts"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -18,14 +19,7 @@ const cleanupInterval = 10 * time.Minute
 // cleanUp removes unused rows: code without an experiment, and expired tickets. Several masters
 // may run it at the same time.
 func (m *master) cleanUp(ctx context.Context) {
-	tick := time.NewTicker(cleanupInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range sleep.Every(ctx, cleanupInterval) {
 		if n, err := contexts.Drop(ctx, m.db); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove unused code", "error", err)
 		} else if n > 0 {

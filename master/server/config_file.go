@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -136,17 +137,9 @@ func asWritten(n *document.Node) any {
 	case document.StringKind:
 		return n.Text
 	case document.ListKind:
-		list := make([]any, len(n.Items))
-		for i, x := range n.Items {
-			list[i] = asWritten(x)
-		}
-		return list
+		return each.Of(n.Items, asWritten)
 	case document.MapKind:
-		section := make(map[string]any, len(n.Fields))
-		for _, x := range n.Fields {
-			section[x.Key] = asWritten(x.Value)
-		}
-		return section
+		return each.Map(n.Fields, func(x document.Field) (string, any) { return x.Key, asWritten(x.Value) })
 	}
 	return n.Stored()
 }

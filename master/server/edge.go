@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -165,10 +166,7 @@ func (c *Config) receiving() rest.Receiving {
 }
 
 func (c *Config) spoolFolder() string {
-	if c.Spool.Folder != "" {
-		return c.Spool.Folder
-	}
-	return os.TempDir()
+	return cmp.Or(c.Spool.Folder, os.TempDir())
 }
 
 // checkSpool warns if received requests would be stored in memory.

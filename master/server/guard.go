@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/sleep"
 )
 
@@ -67,12 +67,8 @@ func (m *master) guard(ctx context.Context) (<-chan error, error) {
 // guardedServers are the servers that the master asks. For those that it does not ask a warning at each start names the setting.
 func (m *master) guardedServers() (all []*guarded, err error) {
 	if !m.cfg.Nomad.WithoutACL {
-		nomads := []*cluster.Cluster{m.nomad}
-		for _, r := range m.regions {
-			nomads = append(nomads, r.nomad)
-		}
-		for _, n := range nomads {
-			all = append(all, &guarded{name: "nomad", address: n.Address(), unguarded: n.Unguarded, open: openNomad})
+		for _, r := range append([]region{{nomad: m.nomad}}, m.regions...) {
+			all = append(all, &guarded{name: "nomad", address: r.nomad.Address(), unguarded: r.nomad.Unguarded, open: openNomad})
 		}
 	}
 	if m.cfg.Consul.Address == "" || m.cfg.Consul.WithoutACL {
@@ -99,11 +95,7 @@ func (m *master) guardedServers() (all []*guarded, err error) {
 
 // datacenters are the datacenters of Consul in which tasks are registered; "": that of its agent.
 func (m *master) datacenters() []string {
-	list := []string{""}
-	for _, r := range m.regions {
-		list = append(list, r.ConsulDatacenter)
-	}
-	return list
+	return append([]string{""}, each.Of(m.regions, func(r region) string { return r.ConsulDatacenter })...)
 }
 
 // askGuards asks each server whether it has access control, all at once, and returns those that did not answer. The log has the first

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -27,11 +28,7 @@ func (d DockerConfig) hosts() []string {
 	if d.CloudMetadata {
 		return nil
 	}
-	var list []string
-	for _, name := range metadataHosts() {
-		list = append(list, name+":0.0.0.0")
-	}
-	return list
+	return each.Of(metadataHosts(), func(name string) string { return name + ":0.0.0.0" })
 }
 
 // network is the network of a pool's tasks on one node: the pool's choice, or else a bridge if

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/pool/jobfile"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // A pool may name a file with a Nomad job. The master reads the file twice: with its
@@ -73,11 +75,7 @@ func (p PoolConfig) readJob() (*jobfile.File, []string) {
 }
 
 func in(file string, problems []jobfile.Problem) []string {
-	var out []string
-	for _, problem := range problems {
-		out = append(out, problem.In(file))
-	}
-	return out
+	return each.Of(problems, func(p jobfile.Problem) string { return p.In(file) })
 }
 
 // jobParser is Nomad's parser of HCL, and jobStore stores its results.
@@ -138,10 +136,8 @@ func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolCo
 			return nil, fmt.Errorf("pool %s: Nomad must parse %s once before a master can start without Nomad: %w", p.Name, p.Job, err)
 		}
 		warn("waiting for Nomad, which must parse the job of the pool", "pool", p.Name, "job", p.Job, "error", err)
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, nomadRetry) != nil {
 			return nil, ctx.Err()
-		case <-time.After(nomadRetry):
 		}
 	}
 	if found := in(p.Job, jobfile.Check(job)); len(found) > 0 {

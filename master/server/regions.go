@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/discovery"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -145,20 +146,12 @@ func (m *master) nomadIn(name string) *cluster.Cluster {
 
 // loopRegions are the further regions for the control loop.
 func (m *master) loopRegions() []control.Region {
-	var list []control.Region
-	for _, r := range m.regions {
-		list = append(list, control.Region{Name: r.Name, Nomad: r.nomad, Leftovers: r.nomad})
-	}
-	return list
+	return each.Of(m.regions, func(r region) control.Region { return control.Region{Name: r.Name, Nomad: r.nomad, Leftovers: r.nomad} })
 }
 
 // regionUIs are the addresses of the UIs of the further regions.
 func (c *Config) regionUIs() map[string]string {
-	uis := map[string]string{}
-	for _, r := range c.Nomad.Regions {
-		uis[r.Name] = r.UI
-	}
-	return uis
+	return each.Map(c.Nomad.Regions, func(r RegionConfig) (name, ui string) { return r.Name, r.UI })
 }
 
 // identity adapts the clusters to the API's interface: a region's Nomad verifies the identities that name

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/secrets"
@@ -228,11 +229,7 @@ func (m *master) vaultConfig() secrets.Config {
 func locationOf(p task.Location) secrets.Location { return secrets.Location(p) }
 
 func locationsOf(list []task.Location) []secrets.Location {
-	var places []secrets.Location
-	for _, p := range list {
-		places = append(places, locationOf(p))
-	}
-	return places
+	return each.Of(list, locationOf)
 }
 
 // checkStorage reports whether credentials can be issued for a storage.
@@ -295,11 +292,7 @@ func withoutKeys(part any) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i, value := range v {
-			out[i] = withoutKeys(value)
-		}
-		return out
+		return each.Of(v, withoutKeys)
 	}
 	return part
 }

@@ -104,10 +104,8 @@ func migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 			return err
 		}
 		log.Warn("waiting for the database", "error", errors.Unwrap(err))
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, databaseRetry) != nil {
 			return ctx.Err()
-		case <-time.After(databaseRetry):
 		}
 	}
 }

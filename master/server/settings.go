@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/about"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // settingsInterval is how often a master reads the settings without a wake-up.
@@ -131,15 +132,8 @@ func (m *master) applySettings(ctx context.Context) {
 func (m *master) followSettings(ctx context.Context) {
 	wake, stop := m.bus.Subscribe(about.TopicSettings)
 	defer stop()
-	tick := time.NewTicker(settingsInterval)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		m.applySettings(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-wake:
-		case <-tick.C:
-		}
+		sleep.UntilWoken(ctx, wake, settingsInterval)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // How long the program of an unmanaged trial may send no report, and how often masters check.
@@ -18,14 +19,8 @@ const (
 // at the same time. Programs cannot report while no master is reachable, so a master waits for
 // the allowed time after its start and after each failure of the database.
 func (m *master) endSilentTrials(ctx context.Context) {
-	tick := time.NewTicker(silenceCheck)
-	defer tick.Stop()
-	for looked := time.Duration(0); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	looked := time.Duration(0)
+	for range sleep.Every(ctx, silenceCheck) {
 		allowed := maxSilence
 		if looked < maxSilence {
 			// Trials of canceled experiments are also ended here.

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -33,11 +34,7 @@ type taskFiles struct {
 
 // platforms lists the platforms that have a runner.
 func (f *taskFiles) platforms() []string {
-	out := []string{f.runner.Target}
-	for _, r := range f.runners {
-		out = append(out, r.Target)
-	}
-	return out
+	return append([]string{f.runner.Target}, each.Of(f.runners, func(r task.Runner) string { return r.Target })...)
 }
 
 func readTaskFiles(cfg Config) (taskFiles, error) {
@@ -214,11 +211,9 @@ func (m *master) catalogueOf(nomad *cluster.Cluster, datacenter string) (discove
 	}
 	return discovery.Nomad(func(ctx context.Context, service string) ([]discovery.Instance, error) {
 		found, err := nomad.Services(ctx, service)
-		list := make([]discovery.Instance, len(found))
-		for i, f := range found {
-			list[i] = discovery.Instance{Address: f.Address, Port: f.Port, Tags: f.Tags, Index: f.Index}
-		}
-		return list, err
+		return each.Of(found, func(f cluster.Service) discovery.Instance {
+			return discovery.Instance{Address: f.Address, Port: f.Port, Tags: f.Tags, Index: f.Index}
+		}), err
 	}), nil
 }
 

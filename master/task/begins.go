@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,9 +32,7 @@ func begins(a *Attempt, m *Claimed) string {
 	if could, ran := strings.CutPrefix(m.FormerReason, "it could not run "); ran { // its program may have begun
 		return s.String() + fmt.Sprintf("; attempt %d could not run %s", m.FormerRun, could)
 	}
-	if how == "" {
-		how = "ended"
-	}
+	how = cmp.Or(how, "ended")
 	fmt.Fprintf(&s, "; attempt %d %s", m.FormerRun, how)
 	if m.FormerReason != "" {
 		s.WriteString(": " + m.FormerReason)

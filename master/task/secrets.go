@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -93,9 +94,5 @@ func (l Secrets) inJob(wanted expconf.Secrets) ([]jobspecs.Secret, error) {
 
 // mounted says how a program finds the secrets.
 func mounted(wanted expconf.Secrets) []v1.TaskSecret {
-	list := make([]v1.TaskSecret, 0, len(wanted))
-	for _, w := range wanted {
-		list = append(list, v1.TaskSecret{Name: w.Name, Key: w.Key, Env: w.Env, File: w.File})
-	}
-	return list
+	return each.Of(wanted, func(s expconf.Secret) v1.TaskSecret { return v1.TaskSecret(s) })
 }

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"cmp"
+
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -79,8 +81,6 @@ func slotShare(cut pool.Slots, n Node) (memoryMB, mhz int) {
 	if memoryMB == 0 && known {
 		memoryMB = (n.FreeMemoryMB - n.FreeMemoryMB/roomPart) / free
 	}
-	if memoryMB == 0 {
-		memoryMB = SlotMemoryMB
-	}
+	memoryMB = cmp.Or(memoryMB, SlotMemoryMB)
 	return memoryMB, mhz
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -205,9 +206,7 @@ func (b *specBuilder) task(cfg expconf.CommandConfig) error {
 	b.command(cfg.Entrypoint)
 	b.own(cfg.Environment.EnvironmentVariables)
 	b.common()
-	if cfg.WorkDir != nil {
-		b.spec.WorkDir = *cfg.WorkDir
-	}
+	b.spec.WorkDir = optional.Value(cfg.WorkDir)
 	if size := cfg.Resources.ShmSize; size != nil {
 		b.spec.Env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
@@ -301,11 +300,7 @@ func (b *specBuilder) common() {
 }
 
 func slotList(ids []int) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = strconv.Itoa(id)
-	}
-	return "[" + strings.Join(words, ",") + "]"
+	return "[" + strings.Join(each.Of(ids, strconv.Itoa), ",") + "]"
 }
 
 func (b *specBuilder) mounts(list expconf.BindMounts) {
@@ -318,14 +313,8 @@ func (b *specBuilder) mounts(list expconf.BindMounts) {
 		return
 	}
 	for _, m := range list {
-		mount := v1.BindMount{HostPath: m.HostPath, ContainerPath: m.ContainerPath}
-		if m.ReadOnly != nil {
-			mount.ReadOnly = *m.ReadOnly
-		}
-		if m.Propagation != nil {
-			mount.Propagation = *m.Propagation
-		}
-		b.spec.BindMounts = append(b.spec.BindMounts, mount)
+		b.spec.BindMounts = append(b.spec.BindMounts, v1.BindMount{HostPath: m.HostPath, ContainerPath: m.ContainerPath,
+			ReadOnly: optional.Value(m.ReadOnly), Propagation: optional.Value(m.Propagation)})
 	}
 }
 

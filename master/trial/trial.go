@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 )
 
@@ -55,10 +56,7 @@ func New(o Owner, s *search.Search, number int) (Row, error) {
 		return Row{}, fault.New(fault.Invalid, "hyperparameters: those of trial %d cannot be stored: %w", w.Number, err)
 	}
 	r := Row{ExperimentID: o.ID, Number: w.Number, TaskID: TaskID(o.ID, o.JobID, w.Number), Seed: w.Seed, HParams: hparams,
-		Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, o.ID), From: w.From, Held: w.Hold, Idle: w.Hold || w.Stop}
-	if w.Target != 0 {
-		r.Target = &w.Target
-	}
+		Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, o.ID), From: w.From, Held: w.Hold, Idle: w.Hold || w.Stop, Target: optional.NonZero(w.Target)}
 	if w.From == nil {
 		r.WarmStart = o.WarmStart
 	}

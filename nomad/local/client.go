@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,12 +239,7 @@ func (c *Cluster) allocDir(client string) string {
 
 func (c *Cluster) clientConfig(client Client) []byte {
 	pool, slots := client.Pool, client.Slots
-	if pool == "" {
-		pool = "default"
-	}
-	if slots == 0 {
-		slots = c.state.Slots
-	}
+	pool, slots = cmp.Or(pool, "default"), cmp.Or(slots, c.state.Slots)
 	first := c.state.Ports[portTasks] + client.Index*portsPerAgent
 	var b strings.Builder
 	c.nomad().writeAgent(&b, nomadSpec{name: c.nodeName(client.Name), part: clientPart(client.Name), consul: consulPart(client.Name), host: client.address(), rpc: client.address()})

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,18 +150,11 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	}
 	s := &c.state
 	s.Name = opts.Name
-	if opts.DSN != "" {
-		s.DSN = opts.DSN
-	}
-	if opts.Slots != 0 {
-		s.Slots = opts.Slots
-	}
+	s.DSN, s.Slots = cmp.Or(opts.DSN, s.DSN), cmp.Or(opts.Slots, s.Slots)
 	if opts.GPUs.Binary != "" || opts.GPUs.None {
 		s.GPUs = opts.GPUs
 	}
-	if opts.ExtraNomad != "" {
-		s.ExtraNomad = opts.ExtraNomad
-	}
+	s.ExtraNomad = cmp.Or(opts.ExtraNomad, s.ExtraNomad)
 	secure, err := opts.TLS.absolute()
 	if err != nil {
 		return err
@@ -181,9 +175,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	if opts.Chroot != nil {
 		s.Chroot = opts.Chroot
 	}
-	if opts.STSEndpoint != "" {
-		s.STSEndpoint = opts.STSEndpoint
-	}
+	s.STSEndpoint = cmp.Or(opts.STSEndpoint, s.STSEndpoint)
 	s.Ephemeral = s.Ephemeral || opts.Ephemeral
 	if opts.Interface != "" {
 		if s.Address, err = addressOf(opts.Interface); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/hashicorp/nomad/api"
 )
 
@@ -44,8 +45,6 @@ func (c *Cluster) stopJobs(ctx context.Context, which func(id string) bool) erro
 // while: who calls kills what is left.
 func (c *Cluster) awaitStopped(ctx context.Context, client *api.Client, jobs map[string]bool) error {
 	deadline := time.Now().Add(taskStopTimeout)
-	tick := time.NewTicker(agentPoll)
-	defer tick.Stop()
 	for len(jobs) > 0 && time.Now().Before(deadline) {
 		every := (&api.QueryOptions{Namespace: api.AllNamespacesNamespace}).WithContext(ctx)
 		allocs, _, err := client.Allocations().List(every)
@@ -61,10 +60,8 @@ func (c *Cluster) awaitStopped(ctx context.Context, client *api.Client, jobs map
 		if left == 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, agentPoll) != nil {
 			return ctx.Err()
-		case <-tick.C:
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/hashicorp/nomad/api"
 )
 
@@ -41,10 +42,8 @@ func (c *Cluster) Logs(ctx context.Context, part string, lines int, follow bool,
 		if !follow {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, 200*time.Millisecond) != nil {
 			return nil
-		case <-time.After(200 * time.Millisecond):
 		}
 		// Nomad rotates log files, and a new master has a new file.
 		if now := c.logPath(part); now != path {

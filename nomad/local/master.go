@@ -20,6 +20,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/sleep"
 	files "github.com/detent-ml/detent/nomad"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/leftover"
@@ -218,10 +220,9 @@ func (c masterServer) python(env map[string]string) error {
 func hclMap(m map[string]string) string {
 	// HCL quotes strings like Go, except for its two kinds of templates.
 	escape := strings.NewReplacer("${", "$${", "%{", "%%{")
-	parts := make([]string, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, strconv.Quote(name)+" = "+escape.Replace(strconv.Quote(m[name])))
-	}
+	parts := each.Of(slices.Sorted(maps.Keys(m)), func(name string) string {
+		return strconv.Quote(name) + " = " + escape.Replace(strconv.Quote(m[name]))
+	})
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
@@ -301,8 +302,6 @@ func (c masterServer) jobRun(ctx context.Context, vars map[string]string) error 
 func (c masterServer) await(ctx context.Context, client *api.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, masterStartTime)
 	defer cancel()
-	tick := time.NewTicker(agentPoll)
-	defer tick.Stop()
 	restarts := map[string]uint64{} // by allocation, at the first check
 	for {
 		waiting, err := c.missing(ctx, client, func(alloc *api.Allocation, state *api.TaskState) error {
@@ -320,10 +319,8 @@ func (c masterServer) await(ctx context.Context, client *api.Client) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, agentPoll) != nil {
 			return fmt.Errorf("the master did not start within %s: %s", masterStartTime, waiting)
-		case <-tick.C:
 		}
 	}
 }

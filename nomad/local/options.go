@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -84,9 +85,7 @@ type Master struct {
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Name == "" {
-		o.Name = DefaultName
-	}
+	o.Name = cmp.Or(o.Name, DefaultName)
 	if !namePattern.MatchString(o.Name) {
 		return o, fmt.Errorf("the cluster's name %q is invalid: use at most 40 lower-case letters, digits and dashes, without a dash at its ends", o.Name)
 	}

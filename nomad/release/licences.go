@@ -9,11 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // licences are the licence texts of programs of one module: Detent's, NOTICE, and those of all linked
@@ -73,24 +76,16 @@ func linkedModules(programs []string) ([]module, error) {
 			seen[d.Path+"@"+d.Version] = module{d.Path, d.Version, d.Sum} // programs of other modules may link another version
 		}
 	}
-	list := make([]module, 0, len(seen))
-	for _, m := range seen {
-		list = append(list, m)
-	}
-	slices.SortFunc(list, func(a, b module) int {
+	return slices.SortedFunc(maps.Values(seen), func(a, b module) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Version, b.Version))
-	})
-	return list, nil
+	}), nil
 }
 
 // moduleFolders are the folders of modules in the module cache, where go build has stored them. in is
 // the folder of the module that links them, whose go.sum has their checksums.
 func (b *builder) moduleFolders(ctx context.Context, in string, linked []module) (map[string]string, error) {
-	args := []string{"mod", "download", "-json"}
-	for _, m := range linked {
-		args = append(args, m.Path+"@"+m.Version)
-	}
-	cmd := exec.CommandContext(ctx, "go", args...)
+	args := each.Of(linked, func(m module) string { return m.Path + "@" + m.Version })
+	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download", "-json"}, args...)...)
 	cmd.Dir = filepath.Join(b.Root, in)
 	out, err := cmd.Output()
 	if err != nil {

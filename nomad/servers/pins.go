@@ -1,5 +1,7 @@
 package servers
 
+import "cmp"
+
 // Pin is a server at an exact version, and how to build it. Pins are data: another server is another
 // entry, and a changed entry is another binary in the cache.
 type Pin struct {
@@ -83,8 +85,5 @@ func Pins() []Pin {
 
 // release is the version at which the module is required.
 func (p Pin) release() string {
-	if p.Release != "" {
-		return p.Release
-	}
-	return "v" + p.Version
+	return cmp.Or(p.Release, "v"+p.Version)
 }

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -49,8 +50,6 @@ func PortFree(port int) bool {
 // PortTaken is the error for a port that is in use.
 func PortTaken(server string, port int) error {
 	who := listener(port)
-	if who == "" {
-		who = "another process"
-	}
+	who = cmp.Or(who, "another process")
 	return fmt.Errorf("%s: port %d on 127.0.0.1 is in use by %s; end that process, or choose another port for %s", server, port, who, server)
 }

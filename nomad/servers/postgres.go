@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,12 +208,7 @@ func (o PostgresOptions) withDefaults() (PostgresOptions, error) {
 		return o, err
 	}
 	o.Dir = dir
-	if o.Database == "" {
-		o.Database = "detent"
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 200
-	}
+	o.Database, o.MaxConnections = cmp.Or(o.Database, "detent"), cmp.Or(o.MaxConnections, 200)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}

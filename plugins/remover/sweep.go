@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/spelling"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -58,9 +60,7 @@ func (r *removal) sweep(ctx context.Context, in Storage, master Reporter, out io
 			f.account(ctx, in, s.name, s.files, err)
 			f.say(out, "folder "+s.name+", which belongs to no checkpoint")
 			total.Files, total.Bytes = total.Files+f.Files, total.Bytes+f.Bytes
-			if total.Error == "" {
-				total.Error = f.Error
-			}
+			total.Error = cmp.Or(total.Error, f.Error)
 		}
 	}
 	return total
@@ -128,11 +128,7 @@ func (r *removal) look(ctx context.Context, in Storage, name string) (files map[
 }
 
 func namesOf(list []stray) []string {
-	names := make([]string, len(list))
-	for i, s := range list {
-		names[i] = s.name
-	}
-	return names
+	return each.Of(list, func(s stray) string { return s.name })
 }
 
 // span adds a time to the times of a folder.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/metrics/summary"
@@ -89,11 +90,7 @@ func Page(ctx context.Context, db *database.DB, of Table, in auth.Scope, q Searc
 		total, err = Count(ctx, db, of, in, q)
 		return nil, total, err
 	}
-	ids = make([]int, len(found))
-	for i, f := range found {
-		ids[i] = f.ID
-	}
-	return ids, found[0].Total, nil
+	return each.Of(found, func(f foundID) int { return f.ID }), found[0].Total, nil
 }
 
 // foundID is a result of a search, with the number of all results.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -31,11 +32,7 @@ func (r *hclReader) read(src []byte) {
 		if d.Severity != hcl.DiagError {
 			continue
 		}
-		at := hcl.Range{}
-		if d.Subject != nil {
-			at = *d.Subject
-		}
-		r.fail(at, "", strings.TrimSuffix(d.Summary, ".")+". "+d.Detail)
+		r.fail(optional.Value(d.Subject), "", strings.TrimSuffix(d.Summary, ".")+". "+d.Detail)
 	}
 	if diagnostics.HasErrors() {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // empty reports whether a value is a zero value, as Nomad's parser writes it for unset fields.
@@ -121,11 +122,9 @@ func (r *jsonReader) each(m document.Field, t reflect.Type, l *level, path strin
 // tree reads valid JSON with the places of its keys.
 func tree(src []byte) (*document.Node, []Problem) {
 	root, found := document.ParseJSON("", src, document.StoredLimits())
-	var problems []Problem
-	for _, p := range found {
-		problems = append(problems, Problem{Line: p.Line, Column: p.Column, Field: p.Path, Message: p.Message})
-	}
-	return root, problems
+	return root, each.Of(found, func(p document.Problem) Problem {
+		return Problem{Line: p.Line, Column: p.Column, Field: p.Path, Message: p.Message}
+	})
 }
 
 // readJSON reads a job as `nomad job run -output` writes it, or as Nomad's API takes it.

@@ -12,6 +12,7 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -136,11 +137,7 @@ func fit(byAge []Claim, needed bool, room int64, out map[int]bool) (left int64) 
 // levelOf is the maximum that each owner may hold, so that the claims of all owners together fit into the room:
 // owners whose claims are smaller hold all of them, the others hold the maximum.
 func levelOf(totals map[int]int64, room int64) int64 {
-	list := make([]int64, 0, len(totals))
-	for _, n := range totals {
-		list = append(list, n)
-	}
-	slices.Sort(list)
+	list := slices.Sorted(maps.Values(totals))
 	for i, n := range list {
 		level := room / int64(len(list)-i)
 		if n > level {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
@@ -28,12 +29,8 @@ const noPart = 0xFFFFFFFF
 func (l *library) Watch(ctx context.Context, report func(gpus.Event)) {
 	w := watcher{l: l, report: report}
 	for ctx.Err() == nil {
-		if w.once() {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pauseAfter):
+		if !w.once() {
+			_ = sleep.For(ctx, pauseAfter)
 		}
 	}
 	w.free()

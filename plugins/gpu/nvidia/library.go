@@ -10,6 +10,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
@@ -149,10 +150,7 @@ func (l *library) Scan() (gpus.Scan, error) {
 // missing reports whether a known GPU is missing; it records the present ones.
 func (l *library) missing(scan gpus.Scan) bool {
 	l.remember(scan)
-	there := map[string]bool{}
-	for _, g := range scan.GPUs {
-		there[g.ID] = !g.Lost && g.Unanswered == ""
-	}
+	there := each.Map(scan.GPUs, func(g gpus.GPU) (string, bool) { return g.ID, !g.Lost && g.Unanswered == "" })
 	l.ids.Lock()
 	defer l.ids.Unlock()
 	for id := range l.expected {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/nomad/plugins/base"
 	"github.com/hashicorp/nomad/plugins/shared/hclspec"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
 )
@@ -76,11 +77,7 @@ func schema() *hclspec.Spec {
 
 // list formats numbers in HCL.
 func list(numbers []uint64) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = strconv.FormatUint(n, 10)
-	}
-	return "[" + strings.Join(words, ", ") + "]"
+	return "[" + strings.Join(each.Of(numbers, func(n uint64) string { return strconv.FormatUint(n, 10) }), ", ") + "]"
 }
 
 // settings are computed from the configuration.

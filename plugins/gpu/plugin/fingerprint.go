@@ -4,11 +4,11 @@ import (
 	"context"
 	"reflect"
 	"strconv"
-	"time"
 
 	"github.com/hashicorp/nomad/plugins/device"
 	"github.com/hashicorp/nomad/plugins/shared/structs"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
@@ -51,23 +51,11 @@ func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.Fingerprint
 				last = groups
 			}
 		}
-		if !p.rest(ctx) {
+		sleep.UntilWoken(ctx, p.wake, p.current().period) // an event makes an examination necessary
+		if ctx.Err() != nil {
 			return
 		}
 	}
-}
-
-// rest waits until the next examination is due, or an event makes one necessary.
-func (p *Plugin) rest(ctx context.Context) bool {
-	timer := time.NewTimer(p.current().period)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	case <-p.wake:
-	}
-	return true
 }
 
 // event handles an event that the driver reports.
@@ -78,12 +66,8 @@ func (p *Plugin) event(e gpus.Event) {
 	if e.Xid != 0 {
 		p.log.Warn("the driver reports an error of a GPU", "gpu", e.ID, "xid", e.Xid, "matters", matters)
 	}
-	if !matters {
-		return
-	}
-	select {
-	case p.wake <- struct{}{}:
-	default:
+	if matters {
+		sleep.Wake(p.wake)
 	}
 }
 

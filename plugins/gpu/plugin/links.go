@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/nomad/plugins/device"
 	"github.com/hashicorp/nomad/plugins/shared/structs"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
@@ -56,9 +57,5 @@ func linkedText(devices []*device.Device, known map[string]*gpus.Diagnosis) stri
 	}
 	// Neighbours on the bus stay neighbours.
 	slices.SortFunc(groups, func(a, b string) int { return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b)) })
-	texts := make([]string, len(groups))
-	for i, name := range groups {
-		texts[i] = strings.Join(members[name], ",")
-	}
-	return strings.Join(texts, ";")
+	return strings.Join(each.Of(groups, func(name string) string { return strings.Join(members[name], ",") }), ";")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/nomad/plugins/device"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
@@ -35,10 +36,7 @@ func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := map[string]gpus.Diagnosis{}
-	for _, d := range p.diagnoses {
-		known[d.ID] = d
-	}
+	known := each.Keyed(p.diagnoses, func(d gpus.Diagnosis) string { return d.ID })
 	res := &device.ContainerReservation{Envs: map[string]string{}}
 	for _, id := range ids {
 		d, ok := known[id]

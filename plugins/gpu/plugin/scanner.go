@@ -33,12 +33,10 @@ type look struct {
 // scan waits for a scan of the GPUs, or for the one in progress, until patience has ended.
 func (s *scanner) scan(patience time.Duration) (gpus.Scan, error) {
 	l := s.begin()
-	timer := time.NewTimer(max(0, patience-time.Since(l.since)))
-	defer timer.Stop()
 	select {
 	case <-l.done:
 		return l.scan, l.err
-	case <-timer.C:
+	case <-time.After(patience - time.Since(l.since)):
 		return gpus.Scan{}, fmt.Errorf("%w within %s", errHung, patience)
 	}
 }
@@ -93,12 +91,10 @@ func (s *scanner) close(patience time.Duration) error {
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- source.Close() }()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case err := <-closed:
 		return err
-	case <-timer.C:
+	case <-time.After(patience):
 		return fmt.Errorf("%w within %s", errHung, patience)
 	}
 }
@@ -135,12 +131,10 @@ func (m *meter) measure(source gpus.Source, id string, patience time.Duration) (
 		m.mu.Unlock()
 		result <- measured{sample, err}
 	}()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case r := <-result:
 		return r.sample, r.err
-	case <-timer.C:
+	case <-time.After(patience):
 		return gpus.Sample{}, fmt.Errorf("%w within %s", errHung, patience)
 	}
 }

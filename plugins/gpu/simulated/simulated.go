@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
@@ -122,8 +123,6 @@ func (s *Source) Watch(ctx context.Context, report func(gpus.Event)) {
 	}
 	told := map[string]int{} // number of reported critical errors of each GPU
 	var last []byte
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for {
 		state, err := s.state()
 		s.mu.Lock()
@@ -145,10 +144,8 @@ func (s *Source) Watch(ctx context.Context, report func(gpus.Event)) {
 		if changed {
 			report(gpus.Event{Instance: -1, Compute: -1})
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, lookEvery) != nil {
 			return
-		case <-tick.C:
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -38,11 +39,7 @@ const askGPUs = 30 * time.Second
 
 // given are the ids of the devices that the master has assigned to this member.
 func given(spec *v1.TaskSpec) []string {
-	var ids []string
-	for _, d := range spec.Devices {
-		ids = append(ids, d.UUID)
-	}
-	return ids
+	return each.Of(spec.Devices, func(d v1.Device) string { return d.UUID })
 }
 
 // checkDevices compares the GPUs that this task sees with the assigned ones. An error is a

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/account"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
@@ -173,9 +174,5 @@ func bypassProxy(env map[string]string) {
 
 // list is an environment as NAME=value.
 func list(env map[string]string) []string {
-	out := make([]string, 0, len(env))
-	for _, k := range slices.Sorted(maps.Keys(env)) {
-		out = append(out, k+"="+env[k])
-	}
-	return out
+	return each.Of(slices.Sorted(maps.Keys(env)), func(k string) string { return k + "=" + env[k] })
 }

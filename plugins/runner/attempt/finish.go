@@ -33,7 +33,10 @@ func (r *run) finish(shipper *logs.Shipper) {
 		r.sayLast("the exit report was not delivered; the allocation's last process will retry: %v", err)
 	}
 	if !r.state.LogsDone {
-		<-orDone(ctx, shipper.Done())
+		select {
+		case <-ctx.Done():
+		case <-shipper.Done():
+		}
 		r.state.LogsDone = waitFor(shipper, 0)
 	}
 	if !r.state.LogsDone {
@@ -57,12 +60,10 @@ func (r *run) echo() io.Writer {
 
 // waitFor reports whether everything was sent within a time.
 func waitFor(s *logs.Shipper, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-s.Done():
 		return s.Err() == nil
-	case <-timer.C:
+	case <-time.After(d):
 	}
 	select {
 	case <-s.Done():
@@ -70,16 +71,4 @@ func waitFor(s *logs.Shipper, d time.Duration) bool {
 	default:
 		return false
 	}
-}
-
-func orDone(ctx context.Context, done <-chan struct{}) <-chan struct{} {
-	out := make(chan struct{})
-	go func() {
-		defer close(out)
-		select {
-		case <-ctx.Done():
-		case <-done:
-		}
-	}()
-	return out
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
@@ -59,15 +60,8 @@ func (r *run) keepLease(box *sandbox.Box) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(l.look())
-		defer ticker.Stop()
 		began := time.Now()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+		for range sleep.Every(ctx, l.look()) {
 			c := r.heard(began)
 			if l.away(c, time.Now()) {
 				r.masters.Probe(ctx, l.look())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs/policy"
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -61,10 +62,7 @@ func (l *policyWatch) look(line logs.Line) {
 		if l.first(n) {
 			match := v1.LogMatch{Policy: l.patterns[n].Policy, Line: fault.ClipTo(line.Wire().Log, maxMatch)}
 			l.run.note(func(s *state) { s.Matches = append(s.Matches, match) })
-			select {
-			case l.changed <- struct{}{}:
-			default: // the reporter has not read the last match yet
-			}
+			sleep.Wake(l.changed) // unless the reporter has not read the last match yet
 		}
 	}
 }

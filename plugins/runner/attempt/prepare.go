@@ -4,6 +4,7 @@ package attempt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -157,9 +158,7 @@ func writeFiles(p *NomadTask, l layout, files []v1.TaskFile, fill *strings.Repla
 	var binds []sandbox.Bind
 	for i, f := range files {
 		mode := os.FileMode(f.Mode).Perm()
-		if mode == 0 {
-			mode = 0o600
-		}
+		mode = cmp.Or(mode, 0o600)
 		target := l.relocate(f.Path)
 		where, inRun := l.onNode(f.Path)
 		if !inRun {

@@ -107,12 +107,10 @@ func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, 
 		}
 		journal.Infof("%s: sending SIGTERM to the program, which has %s to exit", s.reason(), grace)
 		box.Signal(syscall.SIGTERM, false)
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
 		select {
 		case <-ended:
 			return
-		case <-timer.C:
+		case <-time.After(grace):
 			journal.Warnf("the program did not exit within %s: killing it", grace)
 		case <-s.second:
 			journal.Warnf("received a second request to stop: killing the program")

@@ -15,6 +15,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // Verb is the argument of det-runner.
@@ -49,17 +51,13 @@ type answer struct {
 
 // Print writes the keys to w as soon as they are valid.
 func Print(ctx context.Context, file string, w io.Writer, now func() time.Time) error {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
 	for {
 		a, err := read(file, now())
 		if err == nil {
 			return json.NewEncoder(w).Encode(a)
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, poll) != nil {
 			return fmt.Errorf("no credentials for checkpoints: %w", err)
-		case <-tick.C:
 		}
 	}
 }

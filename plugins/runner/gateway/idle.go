@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -25,15 +26,8 @@ func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, sinc
 	}
 	timeout := time.Duration(b.spec.Idle.TimeoutSecs) * time.Second
 	every := min(idleEvery, max(timeout/4, 100*time.Millisecond))
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	last := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range sleep.Every(ctx, every) {
 		used, err := b.used(ctx, last)
 		if err != nil {
 			used = time.Now()

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // dialPortWithin is how long a port on loopback may take to accept a connection.
@@ -143,10 +145,7 @@ func (o *OwnPorts) listeners(host string, port int) ([]uint64, error) {
 
 // listening reads a table of sockets.
 func listening(table io.Reader, addresses []string, port int) ([]uint64, error) {
-	want := map[string]bool{}
-	for _, a := range addresses {
-		want[fmt.Sprintf("%s:%04X", a, port)] = true
-	}
+	want := each.Set(addresses, func(a string) string { return fmt.Sprintf("%s:%04X", a, port) })
 	var inodes []uint64
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -46,9 +47,7 @@ func answers(ctx context.Context, spec v1.Gateway, dial Dialer) bool {
 		return true
 	}
 	path := spec.ReadyPath
-	if path == "" {
-		path = spec.BasePath
-	}
+	path = cmp.Or(path, spec.BasePath)
 	status, _, err := get(ctx, dial, path)
 	return err == nil && status < 500
 }

@@ -109,10 +109,8 @@ func (e *Echo) Close(most time.Duration) {
 	e.closed = true
 	e.more.Signal()
 	e.mu.Unlock()
-	timer := time.NewTimer(most)
-	defer timer.Stop()
 	select {
 	case <-e.done:
-	case <-timer.C:
+	case <-time.After(most):
 	}
 }

@@ -137,9 +137,7 @@ func (s *Shipper) wait(ctx context.Context, next int64, last time.Time) (finishi
 			return s.finishing()
 		}
 		if waiting > 0 && due == nil {
-			timer := time.NewTimer(max(linger, spacing-time.Since(last)))
-			defer timer.Stop()
-			due = timer.C
+			due = time.After(max(linger, spacing-time.Since(last)))
 		}
 		select {
 		case <-ctx.Done():

@@ -2,6 +2,7 @@ package masters
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,8 +145,6 @@ func RefusalOf(status int, body []byte) *Refusal {
 	if len(r.Message) > 300 {
 		r.Message = r.Message[:300] + "…"
 	}
-	if r.Message == "" {
-		r.Message = http.StatusText(status)
-	}
+	r.Message = cmp.Or(r.Message, http.StatusText(status))
 	return r
 }

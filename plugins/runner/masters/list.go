@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
@@ -151,11 +152,7 @@ func (l *List) URLs() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refresh()
-	out := make([]string, len(l.urls))
-	for i, u := range l.urls {
-		out[i] = u.String()
-	}
-	return out
+	return each.Of(l.urls, (*url.URL).String)
 }
 
 // refresh reads the file again if it has changed. A file that cannot be read, or that is empty,
@@ -244,12 +241,10 @@ func (l *List) down() (bool, <-chan struct{}) {
 func (l *List) pause(ctx context.Context, tries int) error {
 	_, answered := l.down()
 	most := min(maxPause, firstPause<<min(tries, 10))
-	timer := time.NewTimer(most/2 + rand.N(most/2+1))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-timer.C:
+	case <-time.After(most/2 + rand.N(most/2+1)):
 	case <-answered:
 	}
 	return nil
@@ -262,13 +257,11 @@ func (l *List) turn(ctx context.Context) (release func()) {
 	if !down {
 		return func() {}
 	}
-	timer := time.NewTimer(scoutWait)
-	defer timer.Stop()
 	select {
 	case l.turns <- struct{}{}:
 		return func() { <-l.turns }
 	case <-answered:
-	case <-timer.C:
+	case <-time.After(scoutWait):
 	case <-ctx.Done():
 	}
 	return func() {}

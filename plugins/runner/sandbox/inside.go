@@ -302,11 +302,9 @@ func exitOf(w syscall.WaitStatus) *Exit {
 // end kills all remaining processes, and returns their number. It waits a limited time only,
 // because a process that is blocked in the kernel cannot be killed.
 func (in *inner) end() (left int) {
-	deadline := time.NewTimer(endTime - 5*time.Second)
-	defer deadline.Stop()
+	deadline := time.After(endTime - 5*time.Second)
 	for {
 		in.killAll(syscall.SIGKILL)
-		again := time.NewTimer(100 * time.Millisecond) // processes may have forked meanwhile
 		select {
 		case d := <-in.reaper.deaths:
 			if d.pid != 0 {
@@ -314,10 +312,9 @@ func (in *inner) end() (left int) {
 			}
 		case <-in.reaper.alone():
 			return left
-		case <-again.C:
-		case <-deadline.C:
+		case <-time.After(100 * time.Millisecond): // processes may have forked meanwhile
+		case <-deadline:
 			return left
 		}
-		again.Stop()
 	}
 }

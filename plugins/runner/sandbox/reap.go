@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,10 +35,7 @@ func newReaper() *reaper {
 
 // started tells the reaper that there is a child to wait for.
 func (r *reaper) started() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	sleep.Wake(r.wake)
 }
 
 // alone returns a channel that receives while there is no child.

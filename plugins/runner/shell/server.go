@@ -109,11 +109,9 @@ func (s *Server) Serve(ln net.Listener) {
 	s.stop()
 	ended := make(chan struct{})
 	go func() { s.sessions.Wait(); close(ended) }()
-	t := time.NewTimer(endWithin)
-	defer t.Stop()
 	select {
 	case <-ended:
-	case <-t.C:
+	case <-time.After(endWithin):
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -320,11 +321,7 @@ func runAll(list []func()) {
 }
 
 func closeAll(list []io.Closer) error {
-	var errs []error
-	for _, c := range list {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(each.Of(list, io.Closer.Close)...)
 }
 
 // exitOf is how a program ended, in the form of SSH.
