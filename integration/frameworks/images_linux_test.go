@@ -27,9 +27,9 @@ task_container_defaults:
   environment_variables: [TF_CPP_MIN_LOG_LEVEL=3, OMP_NUM_THREADS=1, TF_NUM_INTRAOP_THREADS=1, TF_NUM_INTEROP_THREADS=1]
 resource_pools:
   - {name: default, driver: %[2]s, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 1536, homes: %[1]s/homes,
-     task_container_defaults: {image: "detent-small:%[3]s"}, docker: {allowed_host_paths: [%[1]s/data]}}
+     task_container_defaults: {image: "detent-small:%[3]s"}, docker: {allowed_host_paths: [%[1]s/data, %[1]s/checkpoints]}}
   - {name: pairs, node_pool: pairs, driver: %[2]s, slots: cpu, slots_per_node: 1, memory_mb_per_slot: 1536,
-     task_container_defaults: {image: "detent-small:%[3]s"}, docker: {allowed_host_paths: [%[1]s/data]}}
+     task_container_defaults: {image: "detent-small:%[3]s"}, docker: {allowed_host_paths: [%[1]s/data, %[1]s/checkpoints]}}
 `
 
 // TestTrainingImage runs what a data scientist does in the image detent-small, under Docker and under Podman: the experiments
@@ -115,7 +115,7 @@ func irisOnTwoNodes(t *testing.T, r *rig.Rig, data string) {
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
 	log := r.Log(t, id)
 	rig.Holds(t, "the log of two nodes", log, "[rank=0]", "[rank=1]")
-	if nodes := rig.Value[int](t, r, `SELECT count(DISTINCT m.node_id) FROM allocation_members m JOIN allocations a ON a.id = m.allocation_id JOIN tasks k ON k.id = a.task_id
+	if nodes := rig.Value[int](t, r, `SELECT count(DISTINCT m.node_id) FROM members m JOIN allocations a ON a.id = m.allocation_id JOIN tasks k ON k.id = a.task_id
 		WHERE k.experiment_id = $1`, id); nodes != 2 {
 		t.Errorf("the workers were on %d nodes", nodes)
 	}

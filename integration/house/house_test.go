@@ -103,7 +103,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/server/servertest": {},
 	module + "/master/rest/resttest":     {},
 	module + "/nomad/servers/dockerd":    {},
-	module + "/nomad/servers/debian":     {"nomad/servers/dockerd"},
+	module + "/nomad/servers/debian":     {"nomad/servers/dockerd", "nomad/images"},
 }
 
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
