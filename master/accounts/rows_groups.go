@@ -141,7 +141,7 @@ func join(ctx context.Context, db *database.DB, groups, users []int) error {
 			return fault.New(fault.NotFound, "user %d not found", id)
 		}
 	}
-	if _, err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
+	if err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
 		return err
 	}
 	return CheckMembers(ctx, db)
@@ -156,7 +156,7 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles Roles, id int, name
 		if err := checkOwnGroups(ctx, tx, []int{id}); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
+		n, err := tx.Affect(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
 		switch {
 		case fault.Is(err, fault.Conflict):
 			return fault.New(fault.Conflict, "group %q already exists", name)
@@ -196,7 +196,7 @@ func regroup(ctx context.Context, db *database.DB, roles Roles, add, remove, joi
 	if err := join(ctx, db, joined, add); err != nil {
 		return err
 	}
-	if _, err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
+	if err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
 		return err
 	}
 	return KeepClusterAdmin(ctx, db, roles)

@@ -123,7 +123,7 @@ func groupNames(ctx context.Context, db *database.DB, sql string, args ...any) (
 
 // createMissing creates those of these groups that do not exist.
 func createMissing(ctx context.Context, db *database.DB, names []string, origin string) error {
-	made, err := db.Exec(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
+	made, err := db.Affect(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
 	if err != nil || made == 0 {
 		return err
 	}

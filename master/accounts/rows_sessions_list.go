@@ -56,7 +56,7 @@ type SignOut struct {
 // sign-out was carried out before. Sessions by a password or another provider and access tokens stay.
 func EndSessionsOf(ctx context.Context, db *database.DB, s SignOut) (users []int, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
 			return err
 		}
 		if err := tx.Change(ctx, fault.New(fault.Invalid, "logout_token: this sign-out was sent before"), `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until); err != nil {

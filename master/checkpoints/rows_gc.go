@@ -344,7 +344,7 @@ func CreateGC(ctx context.Context, db *database.DB, c NewGC) (made bool, err err
 		return false, err
 	}
 	if c.Reason == ByPolicy {
-		_, err = db.Exec(ctx, `UPDATE experiments SET gc_applied = CASE WHEN $5 THEN gc_applied ELSE $2 END,
+		err = db.Exec(ctx, `UPDATE experiments SET gc_applied = CASE WHEN $5 THEN gc_applied ELSE $2 END,
 				gc_retry_at = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
 			c.ExperimentID, c.Request, c.Recheck, recheckAfter, c.Part)
 		if err != nil {
@@ -374,7 +374,7 @@ func lockUnused(ctx context.Context, db *database.DB, c NewGC) ([]Removal, error
 	for i, r := range c.Removals {
 		ids[i] = r.UUID
 	}
-	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
+	if err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
 		return nil, err
 	}
 	used, err := usedElsewhere(ctx, db, ids)
@@ -405,7 +405,7 @@ func Lock(ctx context.Context, db *database.DB, id *string) error {
 	if id == nil {
 		return nil
 	}
-	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
+	if err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
 		return database.BadData(err)
 	}
 	leaves, err := database.Scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+BeingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
@@ -433,7 +433,7 @@ func checkLiveRemovals(ctx context.Context, tx *database.DB, experiment int) err
 }
 
 func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
-	_, err := db.Exec(ctx, `
+	err := db.Exec(ctx, `
 		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status, session_epoch)
 		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
 			@pool, 0, @priority, CASE WHEN @over <> '' THEN now() END, @over, e.session_epoch
@@ -450,7 +450,7 @@ func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
 	if c.Sweep != nil {
 		since, until = &c.Sweep.Since, &c.Sweep.Until
 	}
-	_, err = db.Exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
+	err = db.Exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part, since, until)
 	if err != nil {
 		return err
@@ -463,10 +463,9 @@ func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
 		}
 		ids[i], globs[i] = r.UUID, string(text)
 	}
-	_, err = db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO removals (task_id, checkpoint, globs)
 		SELECT $1, u.id::uuid, ARRAY(SELECT jsonb_array_elements_text(u.globs::jsonb)) FROM unnest($2::text[], $3::text[]) AS u (id, globs)`, c.TaskID, ids, globs)
-	return err
 }
 
 // endOf is how a task ended; "" if it has not.

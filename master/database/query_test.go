@@ -31,8 +31,7 @@ func TestEach(t *testing.T) {
 		if err := tx.Each(t.Context(), numbers, []any{10}, []any{&n, &raw}, func() error { return broken }); !errors.Is(err, broken) {
 			t.Errorf("the caller's error is %v", err)
 		}
-		_, err := tx.Exec(t.Context(), `SELECT 1`)
-		return err
+		return tx.Exec(t.Context(), `SELECT 1`)
 	})
 	if err != nil {
 		t.Error(err)

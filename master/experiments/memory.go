@@ -132,8 +132,7 @@ func (m *Memory) Grow(ctx context.Context, db *database.DB, experiment int, more
 	if err := m.admit(ctx, db, owner, 0, more); err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, `UPDATE experiments SET memory = memory + $2 WHERE id = $1`, experiment, more)
-	return err
+	return db.Exec(ctx, `UPDATE experiments SET memory = memory + $2 WHERE id = $1`, experiment, more)
 }
 
 // NoRoom returns the experiments that cannot be activated, with the reason: the running

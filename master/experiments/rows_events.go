@@ -66,11 +66,10 @@ func AppendEvents(ctx context.Context, db *database.DB, events []NewEvent) error
 		experiments[i], seqs[i], kinds[i], trials[i], bodies[i] = e.ExperimentID, next[e.ExperimentID], e.Kind, e.Trial, string(e.Body)
 		next[e.ExperimentID]++
 	}
-	_, err = db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO search_events (experiment_id, seq, kind, trial, body)
 		SELECT e, s, k, t, b::jsonb FROM unnest($1::int[], $2::bigint[], $3::text[], $4::int[], $5::text[]) AS u(e, s, k, t, b)`,
 		experiments, seqs, kinds, trials, bodies)
-	return err
 }
 
 // AppendValidations adds validations of trials to their searches, as AppendEvents.

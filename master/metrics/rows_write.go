@@ -68,7 +68,7 @@ const insertReport = `
 // or not of its trial's newest run; the other reports may be stored then.
 func insertNew(ctx context.Context, db *database.DB, batch []*database.Queued[*Report]) (bool, error) {
 	args, place := insertArgs(batch)
-	n, err := db.Exec(ctx, insertReport, args...)
+	n, err := db.Affect(ctx, insertReport, args...)
 	if fault.Is(err, fault.Conflict) { // a key is taken
 		return false, nil
 	}

@@ -70,7 +70,7 @@ func register(ctx context.Context, db *database.DB, m Model, v Version) (version
 		if version, err = database.Scalar[int](ctx, tx, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
+		err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
 			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
 			database.Args{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
 				"labels": append([]string{}, v.Labels...), "metadata": database.JSONOrNull(v.Metadata)})
@@ -119,7 +119,7 @@ type VersionChange struct {
 
 // updateVersion changes a version of a model.
 func updateVersion(ctx context.Context, db *database.DB, id int, ch VersionChange) error {
-	_, err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
+	err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
 			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
 		database.Args{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": database.JSONOrNull(ch.Metadata)})
 	return database.BadData(err)
@@ -128,8 +128,7 @@ func updateVersion(ctx context.Context, db *database.DB, id int, ch VersionChang
 // removeVersion deletes a version of a model. Its checkpoint stays, and its number is not given
 // to another one.
 func removeVersion(ctx context.Context, db *database.DB, id int) error {
-	_, err := db.Exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
 }
 
 // namedVersions are versions in words, the first ten. Owners of checkpoints need the numbers to delete versions in models that they

@@ -13,11 +13,10 @@ type PoolJobs struct{ *database.DB }
 // SavePoolJob stores the job of a pool as Nomad parsed it. Jobs that no master has read
 // for half a year are deleted.
 func (db PoolJobs) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		WITH old AS (DELETE FROM pool_jobs WHERE used_at < now() - interval '180 days' AND sum <> $1)
 		INSERT INTO pool_jobs (sum, parsed) VALUES ($1, $2)
 		ON CONFLICT (sum) DO UPDATE SET parsed = excluded.parsed, used_at = now()`, sum, parsed)
-	return err
 }
 
 // PoolJob reads the job of a pool as Nomad last parsed it; nil if Nomad never did. sum is

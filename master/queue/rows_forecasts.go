@@ -36,7 +36,7 @@ func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
 	for i, f := range list {
 		pools[i] = f.Pool
 	}
-	if _, err := db.Exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
+	if err := db.Exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
 		return err
 	}
 	for _, f := range list {
@@ -47,7 +47,7 @@ func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
 		if err != nil {
 			return err
 		}
-		if _, err := db.Exec(ctx, `INSERT INTO forecasts (pool, computed_at, starts, others) VALUES ($1, $2, $3::text::jsonb, $4)
+		if err := db.Exec(ctx, `INSERT INTO forecasts (pool, computed_at, starts, others) VALUES ($1, $2, $3::text::jsonb, $4)
 			ON CONFLICT (pool) DO UPDATE SET computed_at = excluded.computed_at, starts = excluded.starts, others = excluded.others`,
 			f.Pool, f.ComputedAt, string(starts), f.Others); err != nil {
 			return err

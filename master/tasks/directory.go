@@ -121,7 +121,7 @@ func (d Directory) CookieWho(ctx context.Context, hash []byte, task, lately stri
 
 // DropPasses deletes expired tickets, and cookies of tasks that ended some time ago.
 func DropPasses(ctx context.Context, db *database.DB) (int64, error) {
-	return db.Exec(ctx, `
+	return db.Affect(ctx, `
 		DELETE FROM passes p USING tasks k WHERE k.id = p.task_id
 			AND (p.expires_at < now() OR k.ended_at < now() - interval '1 day')`)
 }

@@ -18,11 +18,10 @@ type ShellKeys struct {
 }
 
 func insertShellKeys(ctx context.Context, db *database.DB, task string, k ShellKeys) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO shell_keys (task_id, private_key, public_key, host_private_key, host_public_key)
 		VALUES (@task, @private, @public, @hostPrivate, @hostPublic)`,
 		database.Args{"task": task, "private": k.PrivateKey, "public": k.PublicKey, "hostPrivate": k.HostPrivateKey, "hostPublic": k.HostPublicKey})
-	return err
 }
 
 // ShellKeysOf reads the keys of shells, by task. The result omits unknown tasks.

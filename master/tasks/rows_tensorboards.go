@@ -15,9 +15,8 @@ type Board struct {
 }
 
 func insertTensorboard(ctx context.Context, db *database.DB, taskID string, t Board) error {
-	_, err := db.Exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
+	return db.Exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
 		taskID, append([]int{}, t.ExperimentIDs...), append([]int{}, t.TrialIDs...))
-	return err
 }
 
 // Boards reads the experiments and trials of TensorBoards, by task.

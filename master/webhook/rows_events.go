@@ -62,8 +62,7 @@ func QueueStateChange(queue func(sql string, args ...any), id int, from, to stri
 
 // FireStateChange adds the event of a change that a program made. Programs may change a state at any rate, unlike the loop.
 func FireStateChange(ctx context.Context, db *database.DB, id int, to string) error {
-	_, err := db.Exec(ctx, stateChanges+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`, id, to, maxOutbox)
-	return err
+	return db.Exec(ctx, stateChanges+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`, id, to, maxOutbox)
 }
 
 // FireCustom adds an event that a program or a user sends for an experiment, and returns the number of webhooks that receive it.
@@ -144,7 +143,7 @@ func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) e
 	for i, h := range hits {
 		triggers[i], trials[i], steps[i], values[i] = h.Trigger, h.Trial, h.Steps, h.Value
 	}
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		WITH u AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::float8[]) WITH ORDINALITY AS u(trigger, trial, steps, value, place)),
 		v AS MATERIALIZED (SELECT r.id AS trial, r.task_id, p.workspace_id, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment
 			FROM `+experimentJoins+` JOIN trials r ON r.experiment_id = e.id WHERE r.id IN (SELECT trial FROM u)),
@@ -154,5 +153,4 @@ func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) e
 			FROM u JOIN v ON v.trial = u.trial JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id JOIN tasks k ON k.id = v.task_id FOR KEY SHARE OF w, t, k SKIP LOCKED),
 		fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, task_id FROM m ORDER BY trigger, task_id ON CONFLICT DO NOTHING RETURNING trigger_id, task_id)
 		`+PutEvents+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id ORDER BY m.place`, triggers, trials, steps, values)
-	return err
 }

@@ -224,7 +224,7 @@ func deliver(ctx context.Context, db *database.DB, events []int64, routes []rout
 		full[r.Webhook] = full[r.Webhook] || r.dropped
 		of, to, from, dropped = append(of, r.Event), append(to, r.Webhook), append(from, r.Source), append(dropped, r.dropped)
 	}
-	_, err := db.Exec(ctx, `
+	err := db.Exec(ctx, `
 		WITH taken AS (DELETE FROM webhook_outbox WHERE id = ANY($1) RETURNING id, event_id, event),
 		made AS (INSERT INTO webhook_deliveries (webhook_id, owner_id, event_id, event, state, ended_at, error)
 			SELECT u.webhook, nullif(u.source, 0), o.event_id, o.event, CASE WHEN u.dropped THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN u.dropped THEN now() END,
@@ -243,8 +243,7 @@ func deliver(ctx context.Context, db *database.DB, events []int64, routes []rout
 
 // RecountWaiting corrects the numbers of waiting events. A new leader calls it.
 func RecountWaiting(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
+	return db.Exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
 			SELECT x.id, (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = x.id AND d.state = 'WAITING')::int AS n FROM webhooks x) c
 		WHERE w.id = c.id AND w.waiting <> c.n`)
-	return err
 }
