@@ -291,21 +291,17 @@ type Owned struct {
 
 // GrantsOf reads the roles of users, whether roles are in use or not.
 func GrantsOf(ctx context.Context, db *database.DB, users []int) (map[int]auth.Grants, error) {
-	type found struct {
-		ID     int    `db:"id"`
-		Grants []byte `db:"grants"`
-	}
-	list, err := database.Rows[found](ctx, db, `SELECT u.id, `+Roles(true).Grants()+` FROM users u WHERE u.id = ANY($1)`, users)
+	list, err := database.Map[int, []byte](ctx, db, `SELECT u.id, `+Roles(true).Grants()+` FROM users u WHERE u.id = ANY($1)`, users)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[int]auth.Grants, len(list))
-	for _, f := range list {
-		g, err := ReadGrants(f.Grants)
+	for id, grants := range list {
+		g, err := ReadGrants(grants)
 		if err != nil {
 			return nil, err
 		}
-		out[f.ID] = *g
+		out[id] = *g
 	}
 	return out, nil
 }

@@ -176,13 +176,8 @@ func storagesOf(ctx context.Context, db *database.DB, list []StoredCheckpoint) (
 			of[*k.StorageID] = nil
 		}
 	}
-	found, err := database.Rows[struct {
-		ID     int    `db:"id"`
-		Config []byte `db:"config"`
-	}](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
-	for _, b := range found {
-		of[b.ID] = b.Config
-	}
+	found, err := database.Map[int, []byte](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
+	maps.Copy(of, found)
 	return of, err
 }
 
@@ -216,42 +211,24 @@ func (s ExperimentFiles) Elsewhere(storage expconf.CheckpointStorage) map[string
 // usedElsewhere returns the checkpoints of the list from which another experiment or task starts that has not ended.
 // It omits the experiment's own trials, for which keep.Decide computes the checkpoints that they need.
 func usedElsewhere(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
-	type use struct {
-		UUID string `db:"uuid"`
-		Why  string `db:"why"`
-	}
-	list, err := database.Rows[use](ctx, db, `
+	return database.Map[string, string](ctx, db, `
 		SELECT t.warm_start::text AS uuid, format('trial %s of experiment %s, which is not over, starts from it', t.id, t.experiment_id) AS why
 		FROM trials t WHERE t.ended_at IS NULL AND t.warm_start = ANY($1::uuid[])
 		UNION ALL
 		SELECT k.uuid::text, format('experiment %s, which is not over, starts from it', e.id)
 		FROM experiments e JOIN checkpoints k ON k.uuid = e.warm_start WHERE `+ExperimentLives+` AND k.uuid = ANY($1::uuid[])
 		ORDER BY uuid, why DESC`, ids)
-	used := make(map[string]string, len(list))
-	for _, u := range list {
-		used[u.UUID] = u.Why
-	}
-	return used, err
 }
 
 // ExperimentsInUse returns, of these experiments, those with a checkpoint from which another experiment that is not over starts, with that in words.
 func ExperimentsInUse(ctx context.Context, db *database.DB, ids []int) (map[int]string, error) {
-	type use struct {
-		ID  int    `db:"experiment_id"`
-		Why string `db:"why"`
-	}
-	list, err := database.Rows[use](ctx, db, `
+	return database.Map[int, string](ctx, db, `
 		WITH live AS (
 			SELECT t.warm_start, t.experiment_id FROM trials t WHERE t.ended_at IS NULL AND t.warm_start IS NOT NULL
 			UNION SELECT e.warm_start, e.id FROM experiments e WHERE e.warm_start IS NOT NULL AND `+ExperimentLives+`)
 		SELECT s.experiment_id, min(format('experiment %s, which is not over, starts from its checkpoint %s', l.experiment_id, k.uuid)) AS why
 		FROM live l JOIN checkpoints k ON k.uuid = l.warm_start JOIN trials s ON s.id = k.trial_id
 		WHERE s.experiment_id = ANY($1) AND s.experiment_id <> l.experiment_id GROUP BY s.experiment_id`, append([]int{}, ids...))
-	found := make(map[int]string, len(list))
-	for _, u := range list {
-		found[u.ID] = u.Why
-	}
-	return found, err
 }
 
 // A NewGC is a garbage collection to create.

@@ -102,8 +102,32 @@ func Scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, err
 	return v, AsFault(err)
 }
 
+// Map reads two columns: keys, and their values. The last row of a key wins.
+func Map[K comparable, V any](ctx context.Context, db *DB, sql string, args ...any) (map[K]V, error) {
+	ctx, cancel := db.Bounded(ctx)
+	defer cancel()
+	r, release, err := db.query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	out := map[K]V{}
+	rows := limited(ctx, r)
+	for rows.Next() {
+		var k K
+		var v V
+		if err := rows.Scan(&k, &v); err != nil {
+			return nil, AsFault(err)
+		}
+		out[k] = v
+	}
+	return out, AsFault(rows.Err())
+}
+
 // Scalars reads a column.
 func Scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	ctx, cancel := db.Bounded(ctx)
+	defer cancel()
 	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
 		return nil, err

@@ -136,29 +136,16 @@ func removeVersion(ctx context.Context, db *database.DB, id int) error {
 const namedVersions = `array_to_string((array_agg(format('version %s of model %s', v.version, v.model_id) ORDER BY v.id))[1:10], ', ')
 	|| CASE WHEN count(*) > 10 THEN format(' and %s more', count(*) - 10) ELSE '' END`
 
-// inWords returns versions in words, by what a statement groups them by.
-func inWords[ID comparable](ctx context.Context, db *database.DB, sql string, ids []ID) (map[ID]string, error) {
-	list, err := database.Rows[struct {
-		ID       ID     `db:"id"`
-		Versions string `db:"versions"`
-	}](ctx, db, sql, append([]ID{}, ids...))
-	found := make(map[ID]string, len(list))
-	for _, u := range list {
-		found[u.ID] = u.Versions
-	}
-	return found, err
-}
-
 // Registered returns, of these checkpoints, those that are versions of models, with the
 // versions in words.
 func Registered(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
-	return inWords(ctx, db, `SELECT v.checkpoint::text AS id, 'it is ' || `+namedVersions+` || ' in the model registry' AS versions FROM model_versions v
-		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, ids)
+	return database.Map[string, string](ctx, db, `SELECT v.checkpoint::text AS id, 'it is ' || `+namedVersions+` || ' in the model registry' AS versions FROM model_versions v
+		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, append([]string{}, ids...))
 }
 
 // ExperimentsWithVersions returns, of these experiments, those with checkpoints that are
 // versions of models, with the versions in words.
 func ExperimentsWithVersions(ctx context.Context, db *database.DB, ids []int) (map[int]string, error) {
-	return inWords(ctx, db, `SELECT t.experiment_id AS id, `+namedVersions+` AS versions FROM trials t JOIN checkpoints k ON k.trial_id = t.id
-		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, ids)
+	return database.Map[int, string](ctx, db, `SELECT t.experiment_id AS id, `+namedVersions+` AS versions FROM trials t JOIN checkpoints k ON k.trial_id = t.id
+		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, append([]int{}, ids...))
 }

@@ -121,17 +121,8 @@ func PrioritizeAttempts(ctx context.Context, tx *database.DB, tasks []string, pr
 
 // Counts counts the tasks of each type that have not ended.
 func Counts(ctx context.Context, db *database.DB, in auth.Scope) (map[string]int, error) {
-	type count struct {
-		Type string `db:"type"`
-		N    int    `db:"n"`
-	}
-	list, err := database.Rows[count](ctx, db, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL
+	return database.Map[string, int](ctx, db, `SELECT type, count(*) FROM tasks WHERE ended_at IS NULL
 		AND ($1::int[] IS NULL OR workspace_id = ANY($1)) GROUP BY type`, in.Only())
-	counts := make(map[string]int, len(list))
-	for _, c := range list {
-		counts[c.Type] = c.N
-	}
-	return counts, err
 }
 
 // CallsOf is the owner, for the database, of the calls of a user's tasks.

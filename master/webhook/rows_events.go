@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -117,23 +116,16 @@ func Thresholds(ctx context.Context, db *database.DB) ([]Threshold, error) {
 	return database.Rows[Threshold](ctx, db, `SELECT id, condition FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED' ORDER BY id`)
 }
 
-// TrialThresholds are the thresholds that the reports of a trial may exceed.
-type TrialThresholds struct {
-	Trial    int   `db:"trial"`
-	Triggers []int `db:"triggers"`
-}
-
 // Wanted returns the thresholds that the reports of trials may exceed, by trials: those of the webhooks that receive a trial's events, without
 // those that have fired for it. Trials have none while maxOwnerWaiting events of their workspace's owner wait to be spread: the owner's webhooks
 // have no room for more.
-func Wanted(ctx context.Context, db *database.DB, trials []int) (map[int]TrialThresholds, error) {
-	list, err := database.Rows[TrialThresholds](ctx, db, `
+func Wanted(ctx context.Context, db *database.DB, trials []int) (map[int][]int, error) {
+	return database.Map[int, []int](ctx, db, `
 		WITH v AS MATERIALIZED (SELECT e.id AS experiment_id, p.workspace_id, s.owner_id, `+hooksOf+` FROM `+experimentJoins+` WHERE e.id IN (SELECT experiment_id FROM trials WHERE id = ANY($1))),
 		filled AS MATERIALIZED (SELECT f.owner_id FROM (SELECT DISTINCT owner_id FROM v) f WHERE $2 <= (SELECT count(*) FROM (SELECT FROM workspaces s JOIN webhook_outbox o ON o.workspace_id = s.id WHERE s.owner_id = f.owner_id LIMIT $2) o)),
 		m AS MATERIALIZED (SELECT v.experiment_id, t.id AS trigger FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id JOIN v ON `+receives+` WHERE t.type = 'METRIC_THRESHOLD_EXCEEDED' AND v.owner_id NOT IN (SELECT owner_id FROM filled))
-		SELECT r.id AS trial, array_agg(m.trigger ORDER BY m.trigger) AS triggers FROM trials r JOIN m ON m.experiment_id = r.experiment_id
+		SELECT r.id, array_agg(m.trigger ORDER BY m.trigger) FROM trials r JOIN m ON m.experiment_id = r.experiment_id
 		WHERE r.id = ANY($1) AND NOT EXISTS (SELECT FROM webhook_fired f WHERE f.trigger_id = m.trigger AND f.task_id = r.task_id) GROUP BY r.id`, trials, maxOwnerWaiting)
-	return each.Keyed(list, func(t TrialThresholds) int { return t.Trial }), err
 }
 
 // FireThresholds adds the events of reports that exceed thresholds that are wanted, in their order. A trigger fires once for each trial.

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
@@ -121,17 +122,9 @@ func locked(ctx context.Context, db *database.DB, routes []route) ([]route, erro
 		ids = append(ids, r.Webhook)
 	}
 	slices.Sort(ids)
-	type hook struct {
-		ID      int `db:"id"`
-		Waiting int `db:"waiting"`
-	}
-	hooks, err := database.Rows[hook](ctx, db, `SELECT id, waiting FROM webhooks WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, slices.Compact(ids))
+	waiting, err := database.Map[int, int](ctx, db, `SELECT id, waiting FROM webhooks WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, slices.Compact(ids))
 	if err != nil {
 		return nil, err
-	}
-	waiting := map[int]int{}
-	for _, h := range hooks {
-		waiting[h.ID] = h.Waiting
 	}
 	kept := routes[:0]
 	for _, r := range routes {
@@ -152,18 +145,12 @@ func dropOverflow(ctx context.Context, db *database.DB, routes []route) error {
 			ofOwner[r.Owner], owners = 0, append(owners, r.Owner)
 		}
 	}
-	type sum struct {
-		Owner   int `db:"owner"`
-		Waiting int `db:"waiting"`
-	}
-	sums, err := database.Rows[sum](ctx, db, `SELECT s.owner_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
+	sums, err := database.Map[int, int](ctx, db, `SELECT s.owner_id, sum(w.waiting)::int FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
 		WHERE s.owner_id = ANY($1) GROUP BY 1`, owners)
 	if err != nil {
 		return err
 	}
-	for _, s := range sums {
-		ofOwner[s.Owner] = s.Waiting
-	}
+	maps.Copy(ofOwner, sums)
 	ofSource, err := sourcesOf(ctx, db, waiting)
 	if err != nil {
 		return err

@@ -166,14 +166,5 @@ func Unpin(ctx context.Context, db *database.DB, user, workspace int) error {
 
 // Pins lists the workspaces that a user has pinned, and since when.
 func Pins(ctx context.Context, db *database.DB, user int) (map[int]time.Time, error) {
-	type pin struct {
-		WorkspaceID int       `db:"workspace_id"`
-		At          time.Time `db:"pinned_at"`
-	}
-	list, err := database.Rows[pin](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
-	pins := make(map[int]time.Time, len(list))
-	for _, p := range list {
-		pins[p.WorkspaceID] = p.At
-	}
-	return pins, err
+	return database.Map[int, time.Time](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
 }

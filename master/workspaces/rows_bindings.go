@@ -54,15 +54,7 @@ func ReplaceBindings(ctx context.Context, db *database.DB, pool string, ids []in
 
 // Named finds workspaces by their names; the result omits those that do not exist.
 func Named(ctx context.Context, db *database.DB, names []string) (map[string]int, error) {
-	list, err := database.Rows[struct {
-		ID   int    `db:"id"`
-		Name string `db:"name"`
-	}](ctx, db, `SELECT id, name FROM workspaces WHERE name = ANY($1)`, names)
-	found := make(map[string]int, len(list))
-	for _, w := range list {
-		found[w.Name] = w.ID
-	}
-	return found, err
+	return database.Map[string, int](ctx, db, `SELECT name, id FROM workspaces WHERE name = ANY($1)`, names)
 }
 
 // Open fails unless a workspace may use a pool.

@@ -164,16 +164,9 @@ func addNodes(ctx context.Context, db *database.DB, list []PendingSubmission, me
 	for _, m := range members {
 		ids[m.NodeID] = true
 	}
-	found, err := database.Rows[struct {
-		ID        string          `db:"id"`
-		Inventory json.RawMessage `db:"inventory"`
-	}](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
+	nodes, err := database.Map[string, json.RawMessage](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
 	if err != nil {
 		return err
-	}
-	nodes := make(map[string]json.RawMessage, len(found))
-	for _, n := range found {
-		nodes[n.ID] = n.Inventory
 	}
 	for i := range list {
 		list[i].Nodes = nodes

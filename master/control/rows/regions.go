@@ -72,14 +72,5 @@ func SetNomadIndex(ctx context.Context, db *database.DB, region string, index in
 
 // PoolsOf returns the pools of attempts, of those that there are.
 func PoolsOf(ctx context.Context, db *database.DB, attempts []string) (map[string]string, error) {
-	type found struct {
-		ID   string `db:"id"`
-		Pool string `db:"pool"`
-	}
-	list, err := database.Rows[found](ctx, db, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
-	pools := make(map[string]string, len(list))
-	for _, f := range list {
-		pools[f.ID] = f.Pool
-	}
-	return pools, err
+	return database.Map[string, string](ctx, db, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
 }
