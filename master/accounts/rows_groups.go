@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -77,19 +78,13 @@ func GroupUsers(ctx context.Context, db *database.DB, groups []int) (map[int][]U
 	if err != nil {
 		return nil, err
 	}
-	var ids []int
-	for _, p := range pairs {
-		ids = append(ids, p.UserID)
-	}
+	ids := each.Of(pairs, func(p pair) int { return p.UserID })
 	slices.Sort(ids)
 	users, err := UsersByID(ctx, db, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int]User, len(users))
-	for _, u := range users {
-		byID[u.ID] = u
-	}
+	byID := each.Keyed(users, func(u User) int { return u.ID })
 	out := map[int][]User{}
 	for _, p := range pairs {
 		out[p.GroupID] = append(out[p.GroupID], byID[p.UserID])

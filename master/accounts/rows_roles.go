@@ -104,18 +104,10 @@ func BeginRoles(ctx context.Context, db *database.DB) (made []string, err error)
 		if err != nil || since != nil && left {
 			return err
 		}
-		type name struct {
-			Username string `db:"username"`
-		}
-		list, err := database.Rows[name](ctx, tx, `
+		if made, err = database.Scalars[string](ctx, tx, `
 			WITH given AS (INSERT INTO role_assignments (role_id, user_id) SELECT 1, id FROM users WHERE admin AND active ON CONFLICT DO NOTHING RETURNING user_id)
-			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`)
-		if err != nil {
+			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`); err != nil {
 			return err
-		}
-		made = nil
-		for _, n := range list {
-			made = append(made, n.Username)
 		}
 		return tx.Exec(ctx, `UPDATE cluster SET roles_since = coalesce(roles_since, now())`)
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -30,11 +31,7 @@ func CountLogin(ctx context.Context, db *database.DB, keys []string, window time
 			tries = CASE WHEN l.since < now() - $2::interval THEN 1 ELSE least(l.tries + 1, $3) END,
 			since = CASE WHEN l.since < now() - $2::interval THEN now() ELSE l.since END
 		RETURNING key, tries, extract(epoch FROM since + $2::interval - now())::float8 AS wait`, keys, window, maxTries)
-	out := map[string]LoginTally{}
-	for _, t := range list {
-		out[t.Key] = t
-	}
-	return out, err
+	return each.Keyed(list, func(t LoginTally) string { return t.Key }), err
 }
 
 // LoginSucceeded removes counted tries after a successful sign-in: all of the key forget,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/models"
@@ -152,10 +153,7 @@ func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, whi
 		if s.Backends, err = storagesOf(ctx, tx, s.Checkpoints); err != nil {
 			return err
 		}
-		ids := make([]string, len(s.Checkpoints))
-		for i, k := range s.Checkpoints {
-			ids[i] = k.UUID
-		}
+		ids := each.Of(s.Checkpoints, func(k StoredCheckpoint) string { return k.UUID })
 		if s.Registered, err = models.Registered(ctx, tx, ids); err != nil {
 			return err
 		}
@@ -285,11 +283,7 @@ func OwnerOf(ctx context.Context, db *database.DB, uuid string) (Owner, error) {
 // Owners returns the owners of checkpoints; the result omits ids that do not exist.
 func Owners(ctx context.Context, db *database.DB, ids []string) (map[string]Owner, error) {
 	list, err := database.Rows[Owner](ctx, db, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
-	found := make(map[string]Owner, len(list))
-	for _, k := range list {
-		found[k.UUID] = k
-	}
-	return found, err
+	return each.Keyed(list, func(k Owner) string { return k.UUID }), err
 }
 
 // MaxRemovals is the maximum number of checkpoints of one garbage collection: a statement of
@@ -347,10 +341,7 @@ func CreateGC(ctx context.Context, db *database.DB, c NewGC) (made bool, err err
 // lockUnused locks the checkpoints, so that no experiment can begin to use one, and leaves
 // out those that are in use.
 func lockUnused(ctx context.Context, db *database.DB, c NewGC) ([]Removal, error) {
-	ids := make([]string, len(c.Removals))
-	for i, r := range c.Removals {
-		ids[i] = r.UUID
-	}
+	ids := each.Of(c.Removals, func(r Removal) string { return r.UUID })
 	if err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 const (
@@ -61,9 +62,5 @@ func TrialRetentions(ctx context.Context, db *database.DB, days int, trials []in
 			ELSE greatest(0, ceil(days - extract(epoch FROM now() - ended_at) / 86400))::int END AS remaining
 		FROM (SELECT t.id, k.ended_at, `+retentionOf+` AS days FROM trials t JOIN tasks k ON k.id = t.task_id
 			JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($2)) r`, days, trials)
-	byID := make(map[int]TrialRetention, len(list))
-	for _, r := range list {
-		byID[r.ID] = r
-	}
-	return byID, err
+	return each.Keyed(list, func(r TrialRetention) int { return r.ID }), err
 }

@@ -91,14 +91,12 @@ func lockToRegister(ctx context.Context, db *database.DB, uuid string) error {
 	if slices.Contains(desired, "deleted") {
 		return fault.New(fault.Conflict, "the experiment of checkpoint %s is being deleted", uuid)
 	}
-	k, err := database.Row[struct {
-		State string `db:"state"`
-	}](ctx, db, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
+	state, err := database.Scalar[string](ctx, db, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
 	if err != nil {
-		return err
+		return database.Missing(err, fault.New(fault.NotFound, "checkpoint %s not found", uuid))
 	}
-	if k.State != "COMPLETED" {
-		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, k.State)
+	if state != "COMPLETED" {
+		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, state)
 	}
 	leaves, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
 		WHERE r.checkpoint = $1 AND r.at IS NULL AND g.ended_at IS NULL AND cardinality(r.globs) > 0)`, uuid)

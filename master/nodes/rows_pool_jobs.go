@@ -22,12 +22,9 @@ func (db PoolJobs) SavePoolJob(ctx context.Context, sum string, parsed json.RawM
 // PoolJob reads the job of a pool as Nomad last parsed it; nil if Nomad never did. sum is
 // the hash of the job's source.
 func (db PoolJobs) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) {
-	type kept struct {
-		Parsed json.RawMessage `db:"parsed"`
-	}
-	found, err := database.Rows[kept](ctx, db.DB, `UPDATE pool_jobs SET used_at = now() WHERE sum = $1 RETURNING parsed`, sum)
+	found, err := database.Scalars[json.RawMessage](ctx, db.DB, `UPDATE pool_jobs SET used_at = now() WHERE sum = $1 RETURNING parsed`, sum)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return found[0].Parsed, nil
+	return found[0], nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // A Forecast says when the jobs of a pool's queue may start.
@@ -32,10 +33,7 @@ const maxForecastAge = 5 * time.Minute
 
 // SetForecasts replaces the forecasts of all pools.
 func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
-	pools := make([]string, len(list))
-	for i, f := range list {
-		pools[i] = f.Pool
-	}
+	pools := each.Of(list, func(f Forecast) string { return f.Pool })
 	if err := db.Exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
 		return err
 	}
@@ -59,14 +57,7 @@ func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
 // Forecasts lists the current forecasts by pool.
 func Forecasts(ctx context.Context, db *database.DB) (map[string]Forecast, error) {
 	list, err := database.Rows[Forecast](ctx, db, `SELECT pool, computed_at, starts, others FROM forecasts WHERE computed_at > now() - $1::interval`, maxForecastAge)
-	if err != nil {
-		return nil, err
-	}
-	byPool := make(map[string]Forecast, len(list))
-	for _, f := range list {
-		byPool[f.Pool] = f
-	}
-	return byPool, nil
+	return each.Keyed(list, func(f Forecast) string { return f.Pool }), err
 }
 
 // Expect returns when a job of the queue may start.

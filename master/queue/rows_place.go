@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -76,10 +77,7 @@ func insertJob(ctx context.Context, tx *database.DB, all []Job, me, other Job, a
 	if !ahead {
 		at++
 	}
-	moments := make([]time.Time, len(queue))
-	for i, j := range queue {
-		moments[i] = j.QueuedAt
-	}
+	moments := each.Of(queue, func(j Job) time.Time { return j.QueuedAt })
 	moment, shifted := sched.Insert(moments, at)
 	jobs, times := []Job{me}, []time.Time{moment}
 	for i, m := range shifted {

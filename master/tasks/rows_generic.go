@@ -48,16 +48,13 @@ func lockParent(ctx context.Context, db *database.DB, parent *string) error {
 	if parent == nil {
 		return nil
 	}
-	type ancestor struct {
-		Killed bool `db:"killed"`
-	}
-	list, err := database.Rows[ancestor](ctx, db, `SELECT desired = 'kill' AS killed FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
+	killed, err := database.Scalars[bool](ctx, db, `SELECT desired = 'kill' FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
 	switch {
 	case err != nil:
 		return err
-	case len(list) == 0:
+	case len(killed) == 0:
 		return fault.New(fault.NotFound, "parentId: there is no generic task %s", fault.Clip(*parent))
-	case list[0].Killed:
+	case killed[0]:
 		return fault.New(fault.Invalid, "parentId: task %s was killed, so no task can start below it", *parent)
 	}
 	depth, err := database.Scalar[int](ctx, db, `WITH RECURSIVE line AS (

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -22,11 +23,7 @@ func insertTensorboard(ctx context.Context, db *database.DB, taskID string, t Bo
 // Boards reads the experiments and trials of TensorBoards, by task.
 func Boards(ctx context.Context, db *database.DB, tasks []string) (map[string]Board, error) {
 	list, err := database.Rows[Board](ctx, db, `SELECT task_id, experiment_ids, trial_ids FROM tensorboards WHERE task_id = ANY($1)`, tasks)
-	found := make(map[string]Board, len(list))
-	for _, t := range list {
-		found[t.TaskID] = t
-	}
-	return found, err
+	return each.Keyed(list, func(t Board) string { return t.TaskID }), err
 }
 
 // ShownBy lists the trials that a TensorBoard shows.

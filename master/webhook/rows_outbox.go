@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Whatever fires an event adds one row to webhook_outbox, and nothing that grows with the number of webhooks: state changes fire in the
@@ -117,10 +118,7 @@ func routesOf(ctx context.Context, db *database.DB, events []int64) ([]route, er
 
 // locked locks the webhooks of routes, and returns the routes of those that still exist, with how many events wait for each.
 func locked(ctx context.Context, db *database.DB, routes []route) ([]route, error) {
-	var ids []int
-	for _, r := range routes {
-		ids = append(ids, r.Webhook)
-	}
+	ids := each.Of(routes, func(r route) int { return r.Webhook })
 	slices.Sort(ids)
 	waiting, err := database.Map[int, int](ctx, db, `SELECT id, waiting FROM webhooks WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, slices.Compact(ids))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -88,17 +89,11 @@ func join(ctx context.Context, db *database.DB, group int, users []int) error {
 	if len(users) == 0 {
 		return nil
 	}
-	type found struct {
-		ID int `db:"user_id"`
-	}
-	managed, err := database.Rows[found](ctx, db, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
+	managed, err := database.Scalars[int](ctx, db, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
 	if err != nil {
 		return err
 	}
-	known := make(map[int]bool, len(managed))
-	for _, f := range managed {
-		known[f.ID] = true
-	}
+	known := each.Set(managed, func(id int) int { return id })
 	if i := slices.IndexFunc(users, func(id int) bool { return !known[id] }); i >= 0 {
 		return fault.New(fault.Invalid, "members: there is no user %d", users[i])
 	}
