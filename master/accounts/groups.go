@@ -150,11 +150,7 @@ func (d Deps) updateGroup(ctx context.Context, c *rest.Call, g Group, req *v1.Up
 
 func (d Deps) deleteGroup(ctx context.Context, c *rest.Call, g Group, _ *v1.None) (*v1.Empty, error) {
 	audit.Note(c, map[string]any{"name": g.Name})
-	if err := DeleteGroup(ctx, d.DB, d.Roles, g.ID); err != nil {
-		return nil, err
-	}
-	d.Callers.RolesChanged()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](DeleteGroup(ctx, d.DB, d.Roles, g.ID), d.Callers.RolesChanged)
 }
 
 func (d Deps) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
@@ -163,9 +159,5 @@ func (d Deps) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMult
 			return nil, err
 		}
 	}
-	if err := ChangeMemberships(ctx, d.DB, d.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
-		return nil, err
-	}
-	d.Callers.RolesChanged()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](ChangeMemberships(ctx, d.DB, d.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups), d.Callers.RolesChanged)
 }

@@ -171,11 +171,7 @@ func (d Deps) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssig
 	if err == nil {
 		err = RemoveRoles(ctx, d.DB, d.Roles, list)
 	}
-	if err != nil {
-		return nil, err
-	}
-	d.Callers.RolesChanged()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](err, d.Callers.RolesChanged)
 }
 
 // assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and

@@ -149,11 +149,7 @@ func (d Deps) trial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1
 }
 
 func (d Deps) killTrial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1.Empty, error) {
-	if err := KillTrial(ctx, d.DB, t.ID); err != nil {
-		return nil, err
-	}
-	d.Bus.Publish(lifecycle.TopicIntent)
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](KillTrial(ctx, d.DB, t.ID), func() { d.Bus.Publish(lifecycle.TopicIntent) })
 }
 
 // workloadFilter translates the filter for a trial's history.

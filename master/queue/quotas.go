@@ -215,11 +215,7 @@ func (d Deps) deleteQuota(ctx context.Context, c *rest.Call, q Quota, _ *v1.None
 	if err := q.mayChange(c); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
 		return nil, err
 	}
-	if err := DeleteQuota(ctx, d.DB, q.ID); err != nil {
-		return nil, err
-	}
-	d.Changed()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](DeleteQuota(ctx, d.DB, q.ID), d.Changed)
 }
 
 // WriteQuotas writes what is held or used under each quota, and its bounds. The labels name a quota by numbers

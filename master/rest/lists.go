@@ -75,6 +75,15 @@ func Descending(orderBy string) (bool, error) {
 	}
 }
 
+// Done is the answer without fields to a change; if the change succeeded, it wakes those whom it concerns.
+func Done[Resp any](err error, wake func()) (*Resp, error) {
+	if err != nil {
+		return nil, err
+	}
+	wake()
+	return new(Resp), nil
+}
+
 // Between checks an optional number from 0 to limit; without one it is def.
 func Between(name string, n *int, def, limit int) (int, error) {
 	switch {
