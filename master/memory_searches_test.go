@@ -41,7 +41,7 @@ func TestSearchesDoNotFillTheMemory(t *testing.T) {
 	defer db.Close()
 	exec := func(sql string, args ...any) {
 		t.Helper()
-		if _, err := db.Exec(t.Context(), sql, args...); err != nil {
+		if err := db.Exec(t.Context(), sql, args...); err != nil {
 			t.Fatal(err)
 		}
 	}

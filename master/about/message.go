@@ -76,11 +76,7 @@ func (m *master) setMessage(ctx context.Context, c *rest.Call, req *v1.SetCluste
 	if err != nil {
 		return nil, err
 	}
-	if err := setMessage(ctx, m.DB, c.Who().UserID, message); err != nil {
-		return nil, err
-	}
-	m.notice.forget()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](setMessage(ctx, m.DB, c.Who().UserID, message), m.notice.forget)
 }
 
 func (m *master) deleteMessage(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.Empty, error) {

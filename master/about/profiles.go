@@ -65,16 +65,16 @@ func (m *master) profile(_ context.Context, c *rest.Call, h http.Handler) error 
 			return fault.New(fault.Invalid, "seconds: must be more than 0 and at most %d", int(maxProfileTime.Seconds()))
 		}
 	}
-	if !m.profiles.Take(c.Who().UserID) {
+	leave, err := m.profiles.Join(strconv.Itoa(c.Who().UserID))
+	if err != nil {
 		return fault.New(fault.TooMany, "this master is being profiled; try again when the profile has ended")
 	}
-	who := c.Who().UserID
-	err := c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer m.profiles.Free(who)
+	err = c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer leave()
 		h.ServeHTTP(w, r)
 	}))
 	if err != nil { // the handler was not called
-		m.profiles.Free(who)
+		leave()
 	}
 	return err
 }

@@ -46,13 +46,13 @@ type master struct {
 	notice   notice
 	asked    singleflight.Group // for the health
 	scraped  scrape
-	profiles *rest.Turns
+	profiles *rest.Places
 }
 
 // Routes adds the endpoints. Callers that ask for the health at the same time share one check, which queries the
 // database; the check ends with ctx, not with the request of one of them.
 func Routes(ctx context.Context, r *rest.Router, d Deps) {
-	m := &master{Deps: d, router: r, stopping: ctx, notice: notice{db: d.DB}, profiles: rest.NewTurns(maxProfiles)}
+	m := &master{Deps: d, router: r, stopping: ctx, notice: notice{db: d.DB}, profiles: rest.NewPlaces("profiles", maxProfiles, 1)}
 	rest.Serve(r, v1.GetInfo, m.info)
 	rest.Serve(r, v1.GetMaster, m.master)
 	rest.Serve(r, v1.GetTelemetry, m.telemetry)

@@ -27,16 +27,14 @@ func currentMessage(ctx context.Context, db *database.DB) (*Message, error) {
 
 // setMessage replaces the message.
 func setMessage(ctx context.Context, db *database.DB, user int, m Message) error {
-	_, err := db.Exec(ctx, `INSERT INTO cluster_message (message, start_time, end_time, user_id) VALUES (@message, @start, @end, @user)
+	return db.Exec(ctx, `INSERT INTO cluster_message (message, start_time, end_time, user_id) VALUES (@message, @start, @end, @user)
 		ON CONFLICT (one) DO UPDATE SET message = @message, start_time = @start, end_time = @end, user_id = @user, created_at = now()`,
 		database.Args{"message": m.Message, "start": m.StartTime, "end": m.EndTime, "user": user})
-	return err
 }
 
 // clearMessage removes the message, if there is one.
 func clearMessage(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `DELETE FROM cluster_message`)
-	return err
+	return db.Exec(ctx, `DELETE FROM cluster_message`)
 }
 
 // The names of settings, as Determined names them in a field mask.
@@ -62,7 +60,6 @@ func SettingsSince(ctx context.Context, db *database.DB, since time.Time) ([]Set
 
 // ChangeSettings stores settings, all at the same time.
 func ChangeSettings(ctx context.Context, db *database.DB, user int, names, values []string) error {
-	_, err := db.Exec(ctx, `INSERT INTO settings (name, value, user_id) SELECT name, value, $3 FROM unnest($1::text[], $2::text[]) AS s(name, value)
+	return db.Exec(ctx, `INSERT INTO settings (name, value, user_id) SELECT name, value, $3 FROM unnest($1::text[], $2::text[]) AS s(name, value)
 		ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, user_id = EXCLUDED.user_id, set_at = now()`, names, values, user)
-	return err
 }

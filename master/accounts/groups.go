@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/rest"
@@ -70,19 +71,15 @@ func (d Deps) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsReq
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetGroupsResponse{Pagination: &v1.Pagination{Offset: w.Offset, Limit: w.Limit, StartIndex: min(w.Offset, total), EndIndex: min(w.Offset, total) + len(list), Total: total}}
-	for _, g := range list {
-		resp.Groups = append(resp.Groups, v1.GroupSearchResult{Group: v1.Group{GroupID: g.ID, Name: g.Name, Origin: g.Origin}, NumMembers: g.Members})
-	}
-	return resp, nil
+	return &v1.GetGroupsResponse{Pagination: &v1.Pagination{Offset: w.Offset, Limit: w.Limit, StartIndex: min(w.Offset, total), EndIndex: min(w.Offset, total) + len(list), Total: total},
+		Groups: each.Of(list, func(g Group) v1.GroupSearchResult {
+			return v1.GroupSearchResult{Group: v1.Group{GroupID: g.ID, Name: g.Name, Origin: g.Origin}, NumMembers: g.Members}
+		})}, nil
 }
 
 // details are groups with their members.
 func (d Deps) details(ctx context.Context, list []Group) ([]v1.GroupDetails, error) {
-	ids := make([]int, len(list))
-	for i, g := range list {
-		ids[i] = g.ID
-	}
+	ids := each.Of(list, func(g Group) int { return g.ID })
 	members, err := GroupUsers(ctx, d.DB, ids)
 	out := make([]v1.GroupDetails, len(list))
 	for i, g := range list {
@@ -153,11 +150,7 @@ func (d Deps) updateGroup(ctx context.Context, c *rest.Call, g Group, req *v1.Up
 
 func (d Deps) deleteGroup(ctx context.Context, c *rest.Call, g Group, _ *v1.None) (*v1.Empty, error) {
 	audit.Note(c, map[string]any{"name": g.Name})
-	if err := DeleteGroup(ctx, d.DB, d.Roles, g.ID); err != nil {
-		return nil, err
-	}
-	d.Callers.RolesChanged()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](DeleteGroup(ctx, d.DB, d.Roles, g.ID), d.Callers.RolesChanged)
 }
 
 func (d Deps) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
@@ -166,9 +159,5 @@ func (d Deps) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMult
 			return nil, err
 		}
 	}
-	if err := ChangeMemberships(ctx, d.DB, d.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
-		return nil, err
-	}
-	d.Callers.RolesChanged()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](ChangeMemberships(ctx, d.DB, d.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups), d.Callers.RolesChanged)
 }

@@ -2,8 +2,8 @@ package accounts
 
 import (
 	"context"
+	"math"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
@@ -30,49 +30,28 @@ const (
 // a second on purpose.
 type compares struct {
 	slots chan struct{}
-
-	mu   sync.Mutex
-	from map[string]int // by address: number of comparisons, including those that wait
+	from  *rest.Places // of addresses: their comparisons, including those that wait
 }
 
 func newCompares() *compares {
-	return &compares{slots: make(chan struct{}, min(maxCompares, max(1, runtime.GOMAXPROCS(0)/2))), from: map[string]int{}}
+	return &compares{slots: make(chan struct{}, min(maxCompares, max(1, runtime.GOMAXPROCS(0)/2))), from: rest.NewPlaces("sign-ins", math.MaxInt, maxComparesPerAddress)}
 }
 
 // compare runs fn when a processor is free.
 func (l *compares) compare(ctx context.Context, address string, fn func() error) error {
-	if !l.enter(address) {
+	leave, err := l.from.Join(address)
+	if err != nil {
 		return fault.New(fault.TooMany, "too many sign-ins from your address at once; try again")
 	}
-	defer l.leave(address)
-	wait := time.NewTimer(compareTimeout)
-	defer wait.Stop()
+	defer leave()
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 		return fn()
-	case <-wait.C:
+	case <-time.After(compareTimeout):
 	case <-ctx.Done():
 	}
 	return fault.New(fault.Unavailable, "too many sign-ins at the moment; try again")
-}
-
-func (l *compares) enter(address string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.from[address] >= maxComparesPerAddress {
-		return false
-	}
-	l.from[address]++
-	return true
-}
-
-func (l *compares) leave(address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.from[address]--; l.from[address] <= 0 {
-		delete(l.from, address)
-	}
 }
 
 // loginKeys are the keys under which a try is counted.

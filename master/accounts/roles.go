@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -23,16 +24,9 @@ func wireRole(r auth.Role) v1.Role {
 	return w
 }
 
-func wireRoles(list []auth.Role) (out []v1.Role) {
-	for _, r := range list {
-		out = append(out, wireRole(r))
-	}
-	return out
-}
-
 func (d Deps) listRoles(_ context.Context, _ *rest.Call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
 	list, p, err := rest.Cut(auth.Roles(), pageOf(req.Offset, req.Limit))
-	return &v1.ListRolesResponse{Roles: wireRoles(list), Pagination: p}, err
+	return &v1.ListRolesResponse{Roles: each.Of(list, wireRole), Pagination: p}, err
 }
 
 func (d Deps) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchRolesAssignableToScopeRequest) (*v1.SearchRolesAssignableToScopeResponse, error) {
@@ -41,7 +35,7 @@ func (d Deps) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchR
 		all = slices.DeleteFunc(all, auth.Role.OnlyGlobal)
 	}
 	list, p, err := rest.Cut(all, pageOf(req.Offset, req.Limit))
-	return &v1.SearchRolesAssignableToScopeResponse{Roles: wireRoles(list), Pagination: &p}, err
+	return &v1.SearchRolesAssignableToScopeResponse{Roles: each.Of(list, wireRole), Pagination: &p}, err
 }
 
 // seesAssignment reports whether the caller may see an assignment. Callers see their own assignments, the assignments in
@@ -177,11 +171,7 @@ func (d Deps) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssig
 	if err == nil {
 		err = RemoveRoles(ctx, d.DB, d.Roles, list)
 	}
-	if err != nil {
-		return nil, err
-	}
-	d.Callers.RolesChanged()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](err, d.Callers.RolesChanged)
 }
 
 // assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and
@@ -301,10 +291,7 @@ func (d Deps) workspaceMembers(ctx context.Context, c *rest.Call, w auth.Object,
 			!slices.ContainsFunc(groups, func(g Group) bool { return x.GroupID != nil && g.ID == *x.GroupID }) &&
 			(x.UserID != nil || x.GroupID != nil)
 	})
-	resp := &v1.GetGroupsAndUsersAssignedToWorkspaceResponse{Assignments: withAssignments(list)}
-	for _, u := range users {
-		resp.UsersAssignedDirectly = append(resp.UsersAssignedDirectly, WireUser(u))
-	}
+	resp := &v1.GetGroupsAndUsersAssignedToWorkspaceResponse{Assignments: withAssignments(list), UsersAssignedDirectly: each.Of(users, WireUser)}
 	resp.Groups, err = d.details(ctx, groups)
 	return resp, err
 }
@@ -320,10 +307,7 @@ func (d Deps) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int, len(users))
-	for i, u := range users {
-		ids[i] = u.ID
-	}
+	ids := each.Of(users, func(u User) int { return u.ID })
 	grants, err := GrantsOf(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -77,19 +78,13 @@ func GroupUsers(ctx context.Context, db *database.DB, groups []int) (map[int][]U
 	if err != nil {
 		return nil, err
 	}
-	var ids []int
-	for _, p := range pairs {
-		ids = append(ids, p.UserID)
-	}
+	ids := each.Of(pairs, func(p pair) int { return p.UserID })
 	slices.Sort(ids)
 	users, err := UsersByID(ctx, db, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int]User, len(users))
-	for _, u := range users {
-		byID[u.ID] = u
-	}
+	byID := each.Keyed(users, func(u User) int { return u.ID })
 	out := map[int][]User{}
 	for _, p := range pairs {
 		out[p.GroupID] = append(out[p.GroupID], byID[p.UserID])
@@ -141,7 +136,7 @@ func join(ctx context.Context, db *database.DB, groups, users []int) error {
 			return fault.New(fault.NotFound, "user %d not found", id)
 		}
 	}
-	if _, err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
+	if err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
 		return err
 	}
 	return CheckMembers(ctx, db)
@@ -156,7 +151,7 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles Roles, id int, name
 		if err := checkOwnGroups(ctx, tx, []int{id}); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
+		n, err := tx.Affect(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
 		switch {
 		case fault.Is(err, fault.Conflict):
 			return fault.New(fault.Conflict, "group %q already exists", name)
@@ -196,7 +191,7 @@ func regroup(ctx context.Context, db *database.DB, roles Roles, add, remove, joi
 	if err := join(ctx, db, joined, add); err != nil {
 		return err
 	}
-	if _, err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
+	if err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
 		return err
 	}
 	return KeepClusterAdmin(ctx, db, roles)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -73,15 +74,12 @@ func SyncMemberships(ctx context.Context, db *database.DB, roles Roles, userID i
 		if err != nil {
 			return err
 		}
-		ids := []int{}
-		for _, g := range wanted {
-			ids = append(ids, g.ID)
-		}
-		if left, err = groupNames(ctx, tx, `WITH gone AS (DELETE FROM group_members WHERE user_id = $1 AND origin = $2 AND NOT group_id = ANY($3) RETURNING group_id)
+		ids := each.Of(wanted, func(g Group) int { return g.ID })
+		if left, err = database.Scalars[string](ctx, tx, `WITH gone AS (DELETE FROM group_members WHERE user_id = $1 AND origin = $2 AND NOT group_id = ANY($3) RETURNING group_id)
 			SELECT name FROM groups WHERE id IN (SELECT group_id FROM gone) ORDER BY name`, userID, origin, ids); err != nil {
 			return err
 		}
-		if joined, err = groupNames(ctx, tx, `WITH made AS (INSERT INTO group_members (group_id, user_id, origin) SELECT g, $1, $2 FROM unnest($3::int[]) g ON CONFLICT DO NOTHING RETURNING group_id)
+		if joined, err = database.Scalars[string](ctx, tx, `WITH made AS (INSERT INTO group_members (group_id, user_id, origin) SELECT g, $1, $2 FROM unnest($3::int[]) g ON CONFLICT DO NOTHING RETURNING group_id)
 			SELECT name FROM groups WHERE id IN (SELECT group_id FROM made) ORDER BY name`, userID, origin, ids); err != nil {
 			return err
 		}
@@ -109,21 +107,9 @@ func sameMemberships(ctx context.Context, db *database.DB, userID int, m Members
 		all, originOfProvider(m.Provider), ours, userID, m.Create)
 }
 
-func groupNames(ctx context.Context, db *database.DB, sql string, args ...any) ([]string, error) {
-	type found struct {
-		Name string `db:"name"`
-	}
-	list, err := database.Rows[found](ctx, db, sql, args...)
-	names := make([]string, len(list))
-	for i, f := range list {
-		names[i] = f.Name
-	}
-	return names, err
-}
-
 // createMissing creates those of these groups that do not exist.
 func createMissing(ctx context.Context, db *database.DB, names []string, origin string) error {
-	made, err := db.Exec(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
+	made, err := db.Affect(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
 	if err != nil || made == 0 {
 		return err
 	}

@@ -68,8 +68,7 @@ func ReadGrants(column []byte) (*auth.Grants, error) {
 // LockRoles lets one transaction at a time change roles, groups, or who is active, so that two
 // ClusterAdmins cannot take the role from each other at once.
 func LockRoles(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
-	return err
+	return db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
 }
 
 // A service account is not counted: nobody could sign in with it to help.
@@ -105,29 +104,19 @@ func BeginRoles(ctx context.Context, db *database.DB) (made []string, err error)
 		if err != nil || since != nil && left {
 			return err
 		}
-		type name struct {
-			Username string `db:"username"`
-		}
-		list, err := database.Rows[name](ctx, tx, `
+		if made, err = database.Scalars[string](ctx, tx, `
 			WITH given AS (INSERT INTO role_assignments (role_id, user_id) SELECT 1, id FROM users WHERE admin AND active ON CONFLICT DO NOTHING RETURNING user_id)
-			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`)
-		if err != nil {
+			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`); err != nil {
 			return err
 		}
-		made = nil
-		for _, n := range list {
-			made = append(made, n.Username)
-		}
-		_, err = tx.Exec(ctx, `UPDATE cluster SET roles_since = coalesce(roles_since, now())`)
-		return err
+		return tx.Exec(ctx, `UPDATE cluster SET roles_since = coalesce(roles_since, now())`)
 	})
 	return made, err
 }
 
 // EndRoles is called when a master starts that does not use roles.
 func EndRoles(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `UPDATE cluster SET roles_since = NULL WHERE roles_since IS NOT NULL`)
-	return err
+	return db.Exec(ctx, `UPDATE cluster SET roles_since = NULL WHERE roles_since IS NOT NULL`)
 }
 
 const assignmentColumns = `SELECT a.role_id, a.user_id, a.group_id, a.workspace_id FROM role_assignments a `
@@ -167,7 +156,7 @@ const (
 func AssignRoles(ctx context.Context, db *database.DB, list []Assignment, wide bool) (changed bool, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		c := columnsOf(list)
-		n, err := tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
+		n, err := tx.Affect(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
 			SELECT DISTINCT role_id, user_id, group_id, workspace_id FROM `+assigned+` ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`, c...)
 		if changed = n > 0; err != nil || !changed {
 			return err
@@ -211,7 +200,7 @@ func boundAssignments(ctx context.Context, db *database.DB, list []Assignment) e
 		return err
 	}
 	for _, owner := range owners {
-		if _, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles in workspaces of ' || $1::int, 0))`, owner); err != nil {
+		if err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles in workspaces of ' || $1::int, 0))`, owner); err != nil {
 			return err
 		}
 		type count struct {
@@ -294,21 +283,17 @@ type Owned struct {
 
 // GrantsOf reads the roles of users, whether roles are in use or not.
 func GrantsOf(ctx context.Context, db *database.DB, users []int) (map[int]auth.Grants, error) {
-	type found struct {
-		ID     int    `db:"id"`
-		Grants []byte `db:"grants"`
-	}
-	list, err := database.Rows[found](ctx, db, `SELECT u.id, `+Roles(true).Grants()+` FROM users u WHERE u.id = ANY($1)`, users)
+	list, err := database.Map[int, []byte](ctx, db, `SELECT u.id, `+Roles(true).Grants()+` FROM users u WHERE u.id = ANY($1)`, users)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[int]auth.Grants, len(list))
-	for _, f := range list {
-		g, err := ReadGrants(f.Grants)
+	for id, grants := range list {
+		g, err := ReadGrants(grants)
 		if err != nil {
 			return nil, err
 		}
-		out[f.ID] = *g
+		out[id] = *g
 	}
 	return out, nil
 }

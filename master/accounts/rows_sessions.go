@@ -46,8 +46,7 @@ func NewSessionAt(ctx context.Context, db *database.DB, u User, tokenHash []byte
 
 // EndSession ends one session. An access token stays valid: other programs may use it too.
 func EndSession(ctx context.Context, db *database.DB, id int64) error {
-	_, err := db.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND NOT is_token`, id)
-	return err
+	return db.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND NOT is_token`, id)
 }
 
 // EndSessions ends all sessions of a user except `keep`, and increments the user's session
@@ -55,11 +54,10 @@ func EndSession(ctx context.Context, db *database.DB, id int64) error {
 // continue, because they report with the token of their attempt. Access tokens stay valid, each
 // until it expires or is revoked. Both happen in the caller's transaction.
 func EndSessions(ctx context.Context, db *database.DB, userID int, keep int64) error {
-	if _, err := db.Exec(ctx, `UPDATE users SET session_epoch = session_epoch + 1 WHERE id = $1`, userID); err != nil {
+	if err := db.Exec(ctx, `UPDATE users SET session_epoch = session_epoch + 1 WHERE id = $1`, userID); err != nil {
 		return err
 	}
-	_, err := db.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND NOT is_token`, userID, keep)
-	return err
+	return db.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND NOT is_token`, userID, keep)
 }
 
 // SessionAge is how long ago a session began.

@@ -56,23 +56,16 @@ type SignOut struct {
 // sign-out was carried out before. Sessions by a password or another provider and access tokens stay.
 func EndSessionsOf(ctx context.Context, db *database.DB, s SignOut) (users []int, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
 			return err
 		}
 		if err := tx.Change(ctx, fault.New(fault.Invalid, "logout_token: this sign-out was sent before"), `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until); err != nil {
 			return err
 		}
-		type ended struct {
-			UserID int `db:"user_id"`
-		}
-		list, err := database.Rows[ended](ctx, tx, `
+		users, err = database.Scalars[int](ctx, tx, `
 			WITH gone AS (DELETE FROM sessions WHERE issuer = $1 AND NOT is_token AND ($2 = '' OR sid = $2)
 				AND ($3 = '' OR user_id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $3)) RETURNING user_id)
 			SELECT DISTINCT user_id FROM gone ORDER BY user_id`, s.Issuer, s.SID, s.Subject)
-		users = nil
-		for _, one := range list {
-			users = append(users, one.UserID)
-		}
 		return err
 	})
 	return users, err

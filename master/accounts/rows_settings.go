@@ -41,7 +41,7 @@ func sizeOfSettings(ctx context.Context, db *database.DB, user int) (settingsSiz
 func SetUserSettings(ctx context.Context, db *database.DB, user int, list []UserSetting) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
 		// Lock the user, so that parallel calls do not exceed the limits together.
-		if _, err := tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
+		if err := tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
 			return err
 		}
 		before, err := sizeOfSettings(ctx, tx, user)
@@ -83,6 +83,5 @@ func (k settingsSize) checkGrowth(after settingsSize) error {
 
 // ResetUserSettings removes all settings of a user.
 func ResetUserSettings(ctx context.Context, db *database.DB, user int) error {
-	_, err := db.Exec(ctx, `DELETE FROM user_settings WHERE user_id = $1`, user)
-	return err
+	return db.Exec(ctx, `DELETE FROM user_settings WHERE user_id = $1`, user)
 }

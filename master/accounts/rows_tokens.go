@@ -47,7 +47,7 @@ func CreateToken(ctx context.Context, db *database.DB, t Token, hash []byte, lif
 		if !active {
 			return fault.New(fault.Conflict, "user %d is deactivated and can have no access token", t.UserID)
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND is_token AND expires_at < now() - interval '90 days'`, t.UserID); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND is_token AND expires_at < now() - interval '90 days'`, t.UserID); err != nil {
 			return err
 		}
 		n, err := database.Scalar[int](ctx, tx, `SELECT count(*) FROM sessions WHERE user_id = $1 AND is_token AND expires_at > now() - interval '1 day'`, t.UserID)
@@ -122,12 +122,10 @@ func ChangeToken(ctx context.Context, db *database.DB, id int, description *stri
 
 // TokenUsed notes that a session or an access token is used, once an hour.
 func TokenUsed(ctx context.Context, db *database.DB, id int64) error {
-	_, err := db.Exec(ctx, `UPDATE sessions SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')`, id)
-	return err
+	return db.Exec(ctx, `UPDATE sessions SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')`, id)
 }
 
 // RevokeTokens revokes all access tokens of a user.
 func RevokeTokens(ctx context.Context, db *database.DB, userID int) error {
-	_, err := db.Exec(ctx, `UPDATE sessions SET revoked_at = coalesce(revoked_at, now()), expires_at = least(expires_at, now()) WHERE user_id = $1 AND is_token AND expires_at > now()`, userID)
-	return err
+	return db.Exec(ctx, `UPDATE sessions SET revoked_at = coalesce(revoked_at, now()), expires_at = least(expires_at, now()) WHERE user_id = $1 AND is_token AND expires_at > now()`, userID)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -30,25 +31,20 @@ func CountLogin(ctx context.Context, db *database.DB, keys []string, window time
 			tries = CASE WHEN l.since < now() - $2::interval THEN 1 ELSE least(l.tries + 1, $3) END,
 			since = CASE WHEN l.since < now() - $2::interval THEN now() ELSE l.since END
 		RETURNING key, tries, extract(epoch FROM since + $2::interval - now())::float8 AS wait`, keys, window, maxTries)
-	out := map[string]LoginTally{}
-	for _, t := range list {
-		out[t.Key] = t
-	}
-	return out, err
+	return each.Keyed(list, func(t LoginTally) string { return t.Key }), err
 }
 
 // LoginSucceeded removes counted tries after a successful sign-in: all of the key forget,
 // and one of the key less.
 func LoginSucceeded(ctx context.Context, db *database.DB, forget, less string) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		WITH gone AS (DELETE FROM login_tries WHERE key = $1)
 		UPDATE login_tries SET tries = greatest(tries - 1, 0) WHERE key = $2`, forget, less)
-	return err
 }
 
 // DropLoginTries deletes counts whose window has ended.
 func DropLoginTries(ctx context.Context, db *database.DB, window time.Duration) (int64, error) {
-	return db.Exec(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
+	return db.Affect(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
 }
 
 // SetFirstPassword sets the password of the user admin if that user has none or a blank one,

@@ -134,7 +134,7 @@ func ChangeUserIn(ctx context.Context, db *database.DB, roles Roles, id int, ch 
 		if err := LockRoles(ctx, db); err != nil {
 			return u, err
 		}
-		if _, err := db.Exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
+		if err := db.Exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
 			return u, err
 		}
 	}
@@ -170,7 +170,7 @@ func ChangeUserIn(ctx context.Context, db *database.DB, roles Roles, id int, ch 
 	if err == nil && ch.Remote != nil && !*ch.Remote {
 		// Its identities at providers open nothing any more, nor do the sessions that they began.
 		var had int64
-		had, err = db.Exec(ctx, `DELETE FROM identities WHERE user_id = $1`, id)
+		had, err = db.Affect(ctx, `DELETE FROM identities WHERE user_id = $1`, id)
 		ends = ends || had > 0
 	}
 	if err == nil && ends {

@@ -90,9 +90,5 @@ func (d Deps) sessionsOf(ctx context.Context, c *rest.Call, req *v1.GetSessionsR
 }
 
 func (d Deps) endSession(ctx context.Context, c *rest.Call, s Session, _ *v1.None) (*v1.Empty, error) {
-	if err := EndSession(ctx, d.DB, int64(s.ID)); err != nil {
-		return nil, err
-	}
-	d.Callers.AccountChanged(s.UserID)
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](EndSession(ctx, d.DB, int64(s.ID)), func() { d.Callers.AccountChanged(s.UserID) })
 }

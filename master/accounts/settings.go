@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -17,11 +18,9 @@ const (
 
 func (d Deps) settings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
 	list, err := UserSettings(ctx, d.DB, c.Who().UserID)
-	resp := &v1.GetUserSettingResponse{}
-	for _, s := range list {
-		resp.Settings = append(resp.Settings, v1.UserWebSetting{Key: s.Key, StoragePath: s.StoragePath, Value: s.Value})
-	}
-	return resp, err
+	return &v1.GetUserSettingResponse{Settings: each.Of(list, func(s UserSetting) v1.UserWebSetting {
+		return v1.UserWebSetting{Key: s.Key, StoragePath: s.StoragePath, Value: s.Value}
+	})}, err
 }
 
 func (d Deps) setSettings(ctx context.Context, c *rest.Call, req *v1.PostUserSettingRequest) (*v1.None, error) {

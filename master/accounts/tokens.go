@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -66,11 +67,7 @@ func (d Deps) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTok
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetAccessTokensResponse{Pagination: &p}
-	for _, t := range list {
-		resp.TokenInfo = append(resp.TokenInfo, wireToken(t))
-	}
-	return resp, nil
+	return &v1.GetAccessTokensResponse{Pagination: &p, TokenInfo: each.Of(list, wireToken)}, nil
 }
 
 func (d Deps) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {

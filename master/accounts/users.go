@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
@@ -130,11 +131,7 @@ func (d Deps) listUsers(ctx context.Context, c *rest.Call, req *v1.GetUsersReque
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetUsersResponse{Pagination: &p}
-	for _, u := range list {
-		resp.Users = append(resp.Users, WireUser(u))
-	}
-	return resp, nil
+	return &v1.GetUsersResponse{Pagination: &p, Users: each.Of(list, WireUser)}, nil
 }
 
 func (d Deps) user(_ context.Context, _ *rest.Call, u User, _ *v1.None) (*v1.GetUserResponse, error) {

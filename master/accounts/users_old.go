@@ -5,6 +5,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -35,11 +36,7 @@ func oldUser(u User) v1.OldUser {
 
 func (d Deps) listOldUsers(ctx context.Context, _ *rest.Call, _ *v1.None) (*[]v1.OldUser, error) {
 	list, _, err := Users(ctx, d.DB, UserFilter{})
-	out := make([]v1.OldUser, 0, len(list))
-	for _, u := range list {
-		out = append(out, oldUser(u))
-	}
-	return &out, err
+	return new(each.Of(list, oldUser)), err
 }
 
 // agentUserOf translates an old request's account on nodes.

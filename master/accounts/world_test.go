@@ -36,7 +36,7 @@ func openTest(t *testing.T, dsn string, conns int32) *database.DB {
 
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
-	if _, err := w.db.Exec(context.Background(), sql, args...); err != nil {
+	if err := w.db.Exec(context.Background(), sql, args...); err != nil {
 		w.t.Fatalf("%s: %v", strings.Fields(sql)[0], err)
 	}
 }

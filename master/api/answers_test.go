@@ -244,7 +244,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 
 	id = who.create(yaml())
 	err := r.db.Tx(t.Context(), func(tx *database.DB) error {
-		if _, err := tx.Exec(t.Context(), `SELECT FROM trials WHERE experiment_id = $1 FOR UPDATE`, id); err != nil {
+		if err := tx.Exec(t.Context(), `SELECT FROM trials WHERE experiment_id = $1 FOR UPDATE`, id); err != nil {
 			return err
 		}
 		done := make(chan answer, 1)

@@ -135,7 +135,7 @@ func TestNothingWithoutAnEntry(t *testing.T) {
 	r.node("n1", "node-1", 4)
 	me := r.user("determined")
 	id := me.create(yaml())
-	if _, err := r.db.Exec(t.Context(), `ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (id < 0) NOT VALID`); err != nil {
+	if err := r.db.Exec(t.Context(), `ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (id < 0) NOT VALID`); err != nil {
 		t.Fatal(err)
 	}
 	before, err := experiments.Get(t.Context(), r.db, id)
@@ -222,7 +222,7 @@ func TestOldEntriesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.db.Exec(t.Context(), `UPDATE audit SET at = now() - interval '11 days' WHERE username = 'old'`); err != nil {
+	if err := r.db.Exec(t.Context(), `UPDATE audit SET at = now() - interval '11 days' WHERE username = 'old'`); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := audit.Delete(t.Context(), r.db, 10); err != nil || n != 1 {

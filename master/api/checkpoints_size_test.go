@@ -29,7 +29,7 @@ func TestCheckpointSizesAreBounded(t *testing.T) {
 	}
 
 	for _, stored := range []string{"9223372036854775807", "-9223372036854775808"} {
-		if _, err := r.db.Exec(t.Context(), `UPDATE checkpoints SET size = $1::bigint, resources = jsonb_build_object('a', $1::bigint)`, stored); err != nil {
+		if err := r.db.Exec(t.Context(), `UPDATE checkpoints SET size = $1::bigint, resources = jsonb_build_object('a', $1::bigint)`, stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/api/v1/experiments", "/api/v1/experiments?limit=10&sortBy=SORT_BY_CHECKPOINT_SIZE", fmt.Sprintf("/api/v1/experiments/%d/trials", a.exp),

@@ -144,7 +144,7 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 		t.Errorf("the waiting reason is %v", got)
 	}
 	// A request that waits for Nomad also has a reason.
-	if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET state = 'ASSIGNED', submitted_at = NULL, submit_error = 'no node has room'
+	if err := r.db.Exec(t.Context(), `UPDATE allocations SET state = 'ASSIGNED', submitted_at = NULL, submit_error = 'no node has room'
 		WHERE id = (SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1)`, a); err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +418,7 @@ func TestSchedulersOfPools(t *testing.T) {
 	}
 	for name, want := range map[string]float64{"default": 0, "fair": -1, "turns": -1} {
 		_, task := r.trial(me.create(yaml("resources: {resource_pool: "+name+"}"), `"activate":true`), 0)
-		if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET pool = $2 WHERE task_id = $1`, task, name); err != nil {
+		if err := r.db.Exec(t.Context(), `UPDATE allocations SET pool = $2 WHERE task_id = $1`, task, name); err != nil {
 			t.Fatal(err)
 		}
 		if got := at(t, me.get("/api/v1/job-queues-v2?resourcePool="+name).ok().tree(), "jobs.0.full.summary.jobsAhead"); got != want {

@@ -11,7 +11,7 @@ import (
 // exec runs a statement that no request makes.
 func (r *rig) exec(sql string, args ...any) {
 	r.t.Helper()
-	if _, err := r.db.Exec(r.t.Context(), sql, args...); err != nil {
+	if err := r.db.Exec(r.t.Context(), sql, args...); err != nil {
 		r.t.Fatal(err)
 	}
 }

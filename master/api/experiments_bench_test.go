@@ -87,7 +87,7 @@ func (r *rig) searchable() {
 				'max', 0.99, 'mean', 0.5, 'last', (t.id % 1000) / 1000.0, 'type', 'number') m) x GROUP BY t.id`,
 		`VACUUM ANALYZE`,
 	} {
-		if _, err := r.db.Exec(context.Background(), sql); err != nil {
+		if err := r.db.Exec(context.Background(), sql); err != nil {
 			r.t.Fatal(err)
 		}
 	}

@@ -48,7 +48,7 @@ func TestATreeOfDeepFiles(t *testing.T) {
 			return zip.Close()
 		})
 		if err == nil {
-			_, err = r.db.Exec(t.Context(), "UPDATE experiments SET context_hash = $1 WHERE id = $2", hash, id)
+			err = r.db.Exec(t.Context(), "UPDATE experiments SET context_hash = $1 WHERE id = $2", hash, id)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ func TestSharedAddress(t *testing.T) {
 	r := newRig(t)
 	r.user("admin").patch("/api/v1/users/1", `{"password":"right","isHashed":true}`).ok()
 	const ofAddress = "address 127.0.0.1"
-	if _, err := r.db.Exec(t.Context(), `INSERT INTO login_tries (key, tries) VALUES ($1, $2)`, ofAddress, accounts.MaxTriesPerAddress+40); err != nil {
+	if err := r.db.Exec(t.Context(), `INSERT INTO login_tries (key, tries) VALUES ($1, $2)`, ofAddress, accounts.MaxTriesPerAddress+40); err != nil {
 		t.Fatal(err)
 	}
 	signIn := func(name, password string) answer {

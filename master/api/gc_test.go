@@ -128,7 +128,7 @@ func TestPreviewOfManyCheckpoints(t *testing.T) {
 		fmt.Sprintf(`INSERT INTO checkpoints SELECT (jsonb_populate_record(k, jsonb_build_object('uuid', gen_random_uuid(), 'steps', i))).*
 			FROM checkpoints k, generate_series(1, %d) i WHERE k.uuid = '%s'`, many, older),
 	} {
-		if _, err := r.db.Exec(t.Context(), sql); err != nil {
+		if err := r.db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 	// Sums that no number of 64 bits holds are shown as the most that one does.
 	const most = "9223372036854775807"
 	for _, sql := range []string{`UPDATE removals SET files = ` + most + `, bytes = ` + most, `UPDATE collections SET events = true, events_files = ` + most + `, events_bytes = ` + most} {
-		if _, err := r.db.Exec(t.Context(), sql); err != nil {
+		if err := r.db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}

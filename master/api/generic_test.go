@@ -197,7 +197,7 @@ func TestChangingGenericTasks(t *testing.T) {
 	// The root of an admin's tree is not for the owner of a task in it.
 	mine := admin.generic(sleeping).taskID()
 	below := admin.generic(sleeping, `"parentId":"`+mine+`"`).taskID()
-	if _, err := r.db.Exec(t.Context(), `UPDATE tasks SET owner_id = (SELECT id FROM users WHERE username = 'eve') WHERE id = $1`, below); err != nil {
+	if err := r.db.Exec(t.Context(), `UPDATE tasks SET owner_id = (SELECT id FROM users WHERE username = 'eve') WHERE id = $1`, below); err != nil {
 		t.Fatal(err)
 	}
 	kill(eve, below, `"killFromRoot":true`).says(403, "eve")

@@ -152,7 +152,7 @@ func TestSourceOfTrials(t *testing.T) {
 	}
 	me.del(fmt.Sprintf("/api/v1/experiments/%d", first)).says(400, fmt.Sprintf("experiment %d cannot be deleted", first), "which is not over, starts from its checkpoint "+id, "end that one first")
 	refused(source("source_checkpoint_uuid: "+id)+"checkpoint_storage: {type: shared_fs, host_path: /var/tmp}\n", "in the shared file system at /tmp, which this experiment does not mount")
-	if _, err := r.db.Exec(t.Context(), "UPDATE checkpoints SET state = 'DELETED'"); err != nil {
+	if err := r.db.Exec(t.Context(), "UPDATE checkpoints SET state = 'DELETED'"); err != nil {
 		t.Fatal(err)
 	}
 	refused(source("source_checkpoint_uuid: "+id), "is DELETED")
@@ -176,7 +176,7 @@ func TestJobsMove(t *testing.T) {
 		jobs = append(jobs, at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok().tree(), "experiment.jobId").(string))
 	}
 	// Jobs that were queued in one transaction stand at the same moment.
-	if _, err := r.db.Exec(t.Context(), "UPDATE allocations SET queued_at = now()"); err != nil {
+	if err := r.db.Exec(t.Context(), "UPDATE allocations SET queued_at = now()"); err != nil {
 		t.Fatal(err)
 	}
 	order := func(want ...int) {

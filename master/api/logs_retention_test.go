@@ -66,7 +66,7 @@ func TestRetentionOfLogs(t *testing.T) {
 	}
 	owner.put(trial+"/retain_logs", `{"numDays":0}`).ok()
 	removed("0") // it runs
-	if _, err := r.db.Exec(t.Context(), `UPDATE tasks SET ended_at = now() WHERE id = $1`, a.task); err != nil {
+	if err := r.db.Exec(t.Context(), `UPDATE tasks SET ended_at = now() WHERE id = $1`, a.task); err != nil {
 		t.Fatal(err)
 	}
 	before := owner.get("/api/v1/tasks/" + a.task + "/logs").ok()

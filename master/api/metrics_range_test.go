@@ -30,7 +30,7 @@ func TestNumbersThatNoFloatHolds(t *testing.T) {
 		report(other, group, 1, "0.5").ok()
 	}
 	for _, stored := range []string{"1e400", "-1e400", "1e-400"} {
-		if _, err := r.db.Exec(t.Context(), `UPDATE metrics SET avg = jsonb_build_object('loss', $1::numeric), merged = true, xid = pg_current_xact_id() WHERE trial_id = $2`, stored, a.trial); err != nil {
+		if err := r.db.Exec(t.Context(), `UPDATE metrics SET avg = jsonb_build_object('loss', $1::numeric), merged = true, xid = pg_current_xact_id() WHERE trial_id = $2`, stored, a.trial); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {

@@ -40,7 +40,7 @@ func TestPollsAreLimited(t *testing.T) {
 	a.ranks[0].get(path).says(429, "64 requests already wait")
 	a.ranks[1].get("/api/v1/allocations/" + a.id + "/signals/preemption?timeout_seconds=0").ok()
 	a.ranks[0].post("/api/v1/allocations/"+a.id+"/ready", "").ok() // what does not wait has no such limit
-	if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET preempt_at = now() WHERE id = $1`, a.id); err != nil {
+	if err := r.db.Exec(t.Context(), `UPDATE allocations SET preempt_at = now() WHERE id = $1`, a.id); err != nil {
 		t.Fatal(err)
 	}
 	a.ranks[0].post("/api/v1/allocations/"+a.id+"/ready", "").ok()

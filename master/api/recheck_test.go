@@ -192,7 +192,7 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	public := s.api.cfg.PublicURL
 	b := s.signIn(t, "1")
 	// Tokens with which the masters cannot do anything: they drop them, and the session stays.
-	if _, err := s.db.Exec(t.Context(), `UPDATE session_grants SET tokens = 'of another session'`); err != nil {
+	if err := s.db.Exec(t.Context(), `UPDATE session_grants SET tokens = 'of another session'`); err != nil {
 		t.Fatal(err)
 	}
 	soon(t, "the tokens are deleted", func() bool {
@@ -275,10 +275,10 @@ func TestAShortSessionOfWhichNothingIsKnown(t *testing.T) {
 		if sealed, err = s.api.cfg.SignIn.Seal("corp", g, hash); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.db.Exec(t.Context(), `DELETE FROM session_grants WHERE session_id <> $1`, id); err != nil {
+		if err := s.db.Exec(t.Context(), `DELETE FROM session_grants WHERE session_id <> $1`, id); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.db.Exec(t.Context(), `UPDATE session_grants SET tokens = $1`, sealed); err != nil {
+		if err := s.db.Exec(t.Context(), `UPDATE session_grants SET tokens = $1`, sealed); err != nil {
 			t.Fatal(err)
 		}
 		var before, checks int64

@@ -204,7 +204,7 @@ func TestAPasswordAsksForTheOldOne(t *testing.T) {
 	me := r.user("determined")
 	me.patch("/api/v1/users/2", `{"password":"first","isHashed":true}`).ok() // there was none
 	me.patch("/api/v1/users/2", `{"password":"second","isHashed":true}`).ok()
-	if _, err := r.db.Exec(t.Context(), `UPDATE sessions SET created_at = now() - interval '1 hour' WHERE user_id = 2`); err != nil {
+	if err := r.db.Exec(t.Context(), `UPDATE sessions SET created_at = now() - interval '1 hour' WHERE user_id = 2`); err != nil {
 		t.Fatal(err)
 	}
 	me.patch("/api/v1/users/2", `{"password":"third","isHashed":true}`).says(403, "more than 15 minutes", "det user login")

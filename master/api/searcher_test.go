@@ -82,7 +82,7 @@ func TestOperationsOfATrialThatWaits(t *testing.T) {
 	a := r.running("name: x\nentrypoint: x\nsearcher: {name: async_halving, metric: loss, num_rungs: 2, max_trials: 4, max_length: {batches: 100}}\n", 1)
 	me := a.ranks[0]
 	set := func(held bool, target int) {
-		if _, err := r.db.Exec(t.Context(), `UPDATE trials SET held = $2, target = $3 WHERE id = $1`, a.trial, held, target); err != nil {
+		if err := r.db.Exec(t.Context(), `UPDATE trials SET held = $2, target = $3 WHERE id = $1`, a.trial, held, target); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -69,7 +69,7 @@ func TestAccessTokens(t *testing.T) {
 	})
 	t.Run("an old session", func(t *testing.T) {
 		old := r.user("bob")
-		if _, err := r.db.Exec(t.Context(), `UPDATE sessions SET created_at = now() - interval '16 minutes' WHERE user_id = $1 AND NOT is_token`, ids["bob"]); err != nil {
+		if err := r.db.Exec(t.Context(), `UPDATE sessions SET created_at = now() - interval '16 minutes' WHERE user_id = $1 AND NOT is_token`, ids["bob"]); err != nil {
 			t.Fatal(err)
 		}
 		old.post("/api/v1/tokens", `{}`).says(403, "sign in again")
@@ -100,7 +100,7 @@ func TestAccessTokens(t *testing.T) {
 			t.Error("the token is not shown as revoked")
 		}
 		next, another := tokened(t, ada, `{"lifespan":"1h"}`)
-		if _, err := r.db.Exec(t.Context(), `UPDATE sessions SET expires_at = now() - interval '1 second' WHERE id = $1`, next); err != nil {
+		if err := r.db.Exec(t.Context(), `UPDATE sessions SET expires_at = now() - interval '1 second' WHERE id = $1`, next); err != nil {
 			t.Fatal(err)
 		}
 		another.get("/api/v1/me").says(401)
@@ -109,7 +109,7 @@ func TestAccessTokens(t *testing.T) {
 		last.get("/api/v1/me").says(401)
 	})
 	t.Run("how many", func(t *testing.T) {
-		if _, err := r.db.Exec(t.Context(), `INSERT INTO sessions (user_id, token_hash, expires_at, is_token)
+		if err := r.db.Exec(t.Context(), `INSERT INTO sessions (user_id, token_hash, expires_at, is_token)
 			SELECT $1, sha256(n::text::bytea), now() + interval '1 hour', true FROM generate_series(1, 100) n`, ids["bob"]); err != nil {
 			t.Fatal(err)
 		}

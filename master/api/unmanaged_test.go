@@ -231,7 +231,7 @@ func TestSilentTrials(t *testing.T) {
 	me := r.user("determined")
 	id := at(t, me.putExperiment("e"), "experiment.id")
 	silent, alive, killed := at(t, me.putTrial(id, "silent"), "trial.id"), at(t, me.putTrial(id, "alive"), "trial.id"), at(t, me.putTrial(id, "killed"), "trial.id")
-	if _, err := r.db.Exec(ctx, `UPDATE trials SET alive_at = now() - interval '6 minutes' WHERE external_id = 'silent'`); err != nil {
+	if err := r.db.Exec(ctx, `UPDATE trials SET alive_at = now() - interval '6 minutes' WHERE external_id = 'silent'`); err != nil {
 		t.Fatal(err)
 	}
 	me.post(fmt.Sprintf("/api/v1/trials/%v/kill", killed), "").ok()
@@ -293,7 +293,7 @@ func TestReportsAreSignsOfLife(t *testing.T) {
 			trial, task := at(t, made, "trial.id"), at(t, made, "trial.taskId").(string)
 			age := func() {
 				t.Helper()
-				if _, err := r.db.Exec(ctx, `UPDATE trials SET alive_at = now() - interval '6 minutes' WHERE task_id = $1`, task); err != nil {
+				if err := r.db.Exec(ctx, `UPDATE trials SET alive_at = now() - interval '6 minutes' WHERE task_id = $1`, task); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -352,7 +352,7 @@ func TestUnmanagedBounds(t *testing.T) {
 	me := r.user("determined")
 	id := at(t, me.putExperiment("e"), "experiment.id")
 	first := at(t, me.putTrial(id, "first"), "trial.id")
-	if _, err := r.db.Exec(context.Background(), `UPDATE trials SET number = 9999`); err != nil {
+	if err := r.db.Exec(context.Background(), `UPDATE trials SET number = 9999`); err != nil {
 		t.Fatal(err)
 	}
 	me.put("/api/v1/trials", fmt.Sprintf(`{"externalTrialId":"one more","createTrialRequest":{"experimentId":%v,"unmanaged":true}}`, id)).says(400, "10000 trials")

@@ -46,7 +46,7 @@ func TestSigningIn(t *testing.T) {
 // together on a slow machine too.
 func (r *rig) keepWindow() {
 	r.t.Helper()
-	if _, err := r.db.Exec(r.t.Context(), `ALTER TABLE login_tries ALTER COLUMN since SET DEFAULT now() + interval '1 hour'`); err != nil {
+	if err := r.db.Exec(r.t.Context(), `ALTER TABLE login_tries ALTER COLUMN since SET DEFAULT now() + interval '1 hour'`); err != nil {
 		r.t.Fatal(err)
 	}
 }

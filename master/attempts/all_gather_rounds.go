@@ -2,9 +2,11 @@ package attempts
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -98,9 +100,6 @@ func gatheredBody(ctx context.Context, db *database.DB, key Round) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	all := make([]v1.Struct, len(list))
-	for i, d := range list {
-		all[i] = v1.Struct(d)
-	}
+	all := each.Of(list, func(d json.RawMessage) v1.Struct { return v1.Struct(d) })
 	return v1.Marshal(&v1.AllocationAllGatherResponse{Data: all})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -51,17 +52,12 @@ func (d Deps) list(ctx context.Context, w v1.Window, f Filter) (*v1.ListAttempts
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(list))
-	for i, x := range list {
-		ids[i] = x.ID
-	}
+	ids := each.Of(list, func(x Past) string { return x.ID })
 	members, err := pastMembers(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range list {
-		resp.Attempts = append(resp.Attempts, d.wire(x, members[x.ID]))
-	}
+	resp.Attempts = each.Of(list, func(x Past) v1.Attempt { return d.wire(x, members[x.ID]) })
 	return resp, nil
 }
 

@@ -23,7 +23,7 @@ type Round struct {
 func Gather(ctx context.Context, db *database.DB, g Round, request string, peers, limit int, data json.RawMessage) (at Round, progress Progress, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		// One peer at a time, on all masters.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
+		if err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
 			return err
 		}
 		round, err := database.Scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND request = $3`,
@@ -47,7 +47,7 @@ func Gather(ctx context.Context, db *database.DB, g Round, request string, peers
 			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather sent %d", peers, progress.Expected)
 		}
 		// jsonb stores numbers with all digits (1e300 has 301), so the stored size counts.
-		n, err := tx.Exec(ctx, `
+		n, err := tx.Affect(ctx, `
 			INSERT INTO gathers (allocation_id, purpose, request, round, peers, arrival, data)
 			SELECT $1, $2, $3, $4, $5, $6, $7::jsonb WHERE octet_length($7::jsonb::text) <= $8`,
 			g.AllocationID, g.Purpose, request, g.Round, peers, progress.Arrived, data, limit)
@@ -55,7 +55,7 @@ func Gather(ctx context.Context, db *database.DB, g Round, request string, peers
 			return fault.New(fault.Invalid, "data: longer than %d bytes, the limit of each peer in an all-gather of %d peers", limit, peers)
 		}
 		if err == nil && progress.Arrived == 0 {
-			_, err = tx.Exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
+			err = tx.Exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
 		}
 		progress = Progress{Arrived: progress.Arrived + 1, Expected: peers}
 		return database.BadData(err)

@@ -69,7 +69,7 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		err := db.Tx(t.Context(), func(tx *database.DB) error { // a rollback waits
-			_, err := tx.Exec(t.Context(), `SELECT 1 FROM trials FOR UPDATE`)
+			err := tx.Exec(t.Context(), `SELECT 1 FROM trials FOR UPDATE`)
 			close(locked)
 			<-done
 			return err

@@ -127,7 +127,7 @@ func admit(ctx context.Context, db *database.DB, c Claim) (out Claimed, err erro
 // lockMember locks the attempt against the loop, then the member against other
 // claims.
 func lockMember(ctx context.Context, db *database.DB, c Claim) (claimable, error) {
-	if _, err := db.Exec(ctx, `SELECT 1 FROM allocations WHERE id = $1 FOR SHARE`, c.AllocationID); err != nil {
+	if err := db.Exec(ctx, `SELECT 1 FROM allocations WHERE id = $1 FOR SHARE`, c.AllocationID); err != nil {
 		return claimable{}, err
 	}
 	return readMember(ctx, db, c, " FOR UPDATE OF m")
@@ -190,7 +190,7 @@ func pass(ctx context.Context, db *database.DB, c Claim, m claimable) (session b
 	if c.Ports == nil {
 		ports = []byte("{}")
 	}
-	_, err = db.Exec(ctx, `
+	err = db.Exec(ctx, `
 		UPDATE members SET claimed_by = $3, claim_nonce = $4, claimed_at = coalesce(claimed_at, now()),
 			token_hash = $5, address = $6, ports = $7, gateway_certificate = $8
 		WHERE allocation_id = $1 AND rank = $2`,
@@ -198,7 +198,7 @@ func pass(ctx context.Context, db *database.DB, c Claim, m claimable) (session b
 	if err != nil {
 		return false, err
 	}
-	n, err := db.Exec(ctx, `
+	n, err := db.Affect(ctx, `
 		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4 AND token_hash <> $2),
 		     owner AS (SELECT id FROM users WHERE id = $1 AND active AND session_epoch = $6 FOR SHARE)
 		INSERT INTO sessions (user_id, token_hash, expires_at, allocation_id, allocation_rank)

@@ -60,14 +60,12 @@ func MemberExit(ctx context.Context, db *database.DB, allocation string, rank, c
 // markUnfit stores that a member's node prevented the start of its program. It takes effect
 // with the exit that follows.
 func markUnfit(ctx context.Context, db *database.DB, allocation string, rank int) error {
-	_, err := db.Exec(ctx, `UPDATE members SET unfit = true WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank)
-	return err
+	return db.Exec(ctx, `UPDATE members SET unfit = true WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank)
 }
 
 // markDaemon stores that the attempt may complete while this member runs.
 func markDaemon(ctx context.Context, db *database.DB, allocation string, rank int) error {
-	_, err := db.Exec(ctx, `UPDATE members SET daemon = true WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
-	return err
+	return db.Exec(ctx, `UPDATE members SET daemon = true WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 }
 
 // countMembers is how many members an attempt has.

@@ -52,8 +52,7 @@ func rollBack(ctx context.Context, db *database.DB, c Claim) error {
 	// This lock waits for reports that are being written, also of checkpoints, and holds nothing: later ones see the new run,
 	// and are refused.
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		_, err := tx.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, *of.TrialID)
-		return err
+		return tx.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, *of.TrialID)
 	})
 	if err != nil {
 		return err
@@ -87,6 +86,6 @@ func archiveReports(ctx context.Context, db *database.DB, trial, run int) (more 
 	if err != nil || n == rollBackChunk {
 		return true, err
 	}
-	_, err = db.Exec(ctx, `UPDATE trials SET rolled_back_run = $2, rolled_back_steps = $3 WHERE id = $1`, trial, run, from.Steps)
+	err = db.Exec(ctx, `UPDATE trials SET rolled_back_run = $2, rolled_back_steps = $3 WHERE id = $1`, trial, run, from.Steps)
 	return false, err
 }

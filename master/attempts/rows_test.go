@@ -63,11 +63,10 @@ func TestGateAgainstTheEnd(t *testing.T) {
 		wg.Go(func() {
 			err := w.DB.Tx(context.Background(), func(tx *database.DB) error {
 				// An UPDATE reads now() before it waits for the lock of a claim.
-				if _, err := tx.Exec(context.Background(), `SELECT FROM allocations WHERE id = $1 FOR UPDATE`, id); err != nil {
+				if err := tx.Exec(context.Background(), `SELECT FROM allocations WHERE id = $1 FOR UPDATE`, id); err != nil {
 					return err
 				}
-				_, err := tx.Exec(context.Background(), `UPDATE allocations SET state = 'TERMINATED', ended_at = clock_timestamp(), outcome = 'lost' WHERE id = $1`, id)
-				return err
+				return tx.Exec(context.Background(), `UPDATE allocations SET state = 'TERMINATED', ended_at = clock_timestamp(), outcome = 'lost' WHERE id = $1`, id)
 			})
 			if err != nil {
 				t.Error(err)

@@ -47,11 +47,7 @@ func deadlineOf(s Signal) *time.Time {
 
 // wake wakes the polls of an attempt after a write about it.
 func (d Deps) wake(id string, wrote error) (*v1.None, error) {
-	if wrote != nil {
-		return nil, wrote
-	}
-	d.Bus.Publish(Topic(id))
-	return &v1.None{}, nil
+	return rest.Done[v1.None](wrote, func() { d.Bus.Publish(Topic(id)) })
 }
 
 // wakeLoop wakes the control loop, too.

@@ -68,11 +68,10 @@ func Begin(ctx context.Context, db *database.DB, e Entry) (int64, error) {
 
 // End completes an entry: its user, object, workspace, names and result.
 func End(ctx context.Context, db *database.DB, e Entry) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		UPDATE audit SET ended_at = now(), user_id = @user, username = @username, object = @object, workspace_id = @workspace, names = @names::text::jsonb, status = @status, error = @error
 		WHERE id = @id AND ended_at IS NULL AND `+unflushed,
 		database.Args{"id": e.ID, "user": e.UserID, "username": stored(e.Username), "object": stored(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": stored(e.Error)})
-	return err
 }
 
 func stored(s string) string {
@@ -81,17 +80,15 @@ func stored(s string) string {
 
 // repeat counts a further call in the entry of an equal earlier call.
 func repeat(ctx context.Context, db *database.DB, id int64) error {
-	_, err := db.Exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
 }
 
 // merge removes the entry of a call that has failed in the same way as an earlier call, and
 // counts the call in the earlier entry.
 func merge(ctx context.Context, db *database.DB, id, earlier int64) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		WITH counted AS (UPDATE audit SET times = times + 1, last_at = now() WHERE id = $2 RETURNING id)
 		DELETE FROM audit WHERE id = $1 AND EXISTS (SELECT FROM counted)`, id, earlier)
-	return err
 }
 
 // A Filter chooses entries; zero values choose all.
@@ -144,6 +141,6 @@ func Keep(ctx context.Context, db *database.DB, days int, log *slog.Logger) {
 
 // Delete deletes a batch of entries that are older than some days, the oldest first.
 func Delete(ctx context.Context, db *database.DB, days int) (int64, error) {
-	return db.Exec(ctx, `DELETE FROM audit WHERE id IN (
+	return db.Affect(ctx, `DELETE FROM audit WHERE id IN (
 		SELECT id FROM audit WHERE at < now() - make_interval(days => $1) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`, days, keepBatch)
 }

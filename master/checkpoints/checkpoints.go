@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/trial"
@@ -67,10 +68,7 @@ func stepsOf(metadata v1.Struct) (int, error) {
 // change stores which files of checkpoints are left after garbage collection,
 // or after somebody else removed files.
 func (d Deps) change(ctx context.Context, c *rest.Call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
-	ids := make([]string, len(req.Checkpoints))
-	for i, p := range req.Checkpoints {
-		ids[i] = p.UUID
-	}
+	ids := each.Of(req.Checkpoints, func(p v1.PatchCheckpoint) string { return p.UUID })
 	names, err := namedCheckpoints("checkpoints", ids)
 	if err != nil {
 		return nil, err

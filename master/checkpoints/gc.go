@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/models"
@@ -277,16 +278,9 @@ func (d Deps) previewGC(ctx context.Context, c *rest.Call, e Experiment, req *v1
 		return nil, err
 	}
 	goes := keep.Decide(s.Keep(policy)).Remove
-	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: e.Metric, Total: len(goes)}
-	ids := make([]string, len(goes))
-	for i, k := range goes {
-		ids[i] = k.UUID
-	}
+	ids := each.Of(goes, func(k keep.Checkpoint) string { return k.UUID })
 	list, err := ByIDs(ctx, d.DB, ids[min(req.Offset, len(ids)):], 0)
-	for _, k := range list {
-		resp.Checkpoints = append(resp.Checkpoints, previewed(k))
-	}
-	return resp, err
+	return &v1.PreviewGCResponse{Checkpoints: each.Of(list, previewed), MetricName: e.Metric, Total: len(goes)}, err
 }
 
 // previewedPolicy returns the policy of a request. Numbers that the request does not give are

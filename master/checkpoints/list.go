@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -60,10 +61,7 @@ func (d Deps) page(ctx context.Context, c *rest.Call, req *v1.GetCheckpointsRequ
 	if err != nil {
 		return nil, page, err
 	}
-	out := make([]v1.Checkpoint, len(list))
-	for i, k := range list {
-		out[i] = wire(k, config)
-	}
+	out := each.Of(list, func(k Checkpoint) v1.Checkpoint { return wire(k, config) })
 	return out, page, nil
 }
 

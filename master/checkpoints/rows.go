@@ -166,7 +166,7 @@ func Add(ctx context.Context, db *database.DB, c New) error {
 		if err := lockRun(ctx, tx, c.TaskID, c.RunID); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `
+		n, err := tx.Affect(ctx, `
 			INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, reported_at, resources, metadata, size, storage_id)
 			VALUES ($1, $2, nullif($3, ''), (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, coalesce($7, now()), $8, $9::text::jsonb, $10, $11)
 			ON CONFLICT (uuid) DO NOTHING`,
@@ -239,7 +239,7 @@ func setFiles(ctx context.Context, db *database.DB, list []Files) error {
 		if f.Resources == nil {
 			f.Resources = map[string]int64{}
 		}
-		n, err := db.Exec(ctx, `
+		n, err := db.Affect(ctx, `
 			UPDATE checkpoints SET resources = CASE WHEN $2 = '{}'::jsonb THEN resources ELSE $2 END, size = $3,
 				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources OR $2 - 'metadata.json' = resources THEN state ELSE 'PARTIALLY_DELETED' END
 			WHERE uuid = $1`, f.UUID, f.Resources, size)

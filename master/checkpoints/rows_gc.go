@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/models"
@@ -152,10 +153,7 @@ func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, whi
 		if s.Backends, err = storagesOf(ctx, tx, s.Checkpoints); err != nil {
 			return err
 		}
-		ids := make([]string, len(s.Checkpoints))
-		for i, k := range s.Checkpoints {
-			ids[i] = k.UUID
-		}
+		ids := each.Of(s.Checkpoints, func(k StoredCheckpoint) string { return k.UUID })
 		if s.Registered, err = models.Registered(ctx, tx, ids); err != nil {
 			return err
 		}
@@ -176,13 +174,8 @@ func storagesOf(ctx context.Context, db *database.DB, list []StoredCheckpoint) (
 			of[*k.StorageID] = nil
 		}
 	}
-	found, err := database.Rows[struct {
-		ID     int    `db:"id"`
-		Config []byte `db:"config"`
-	}](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
-	for _, b := range found {
-		of[b.ID] = b.Config
-	}
+	found, err := database.Map[int, []byte](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
+	maps.Copy(of, found)
 	return of, err
 }
 
@@ -216,42 +209,24 @@ func (s ExperimentFiles) Elsewhere(storage expconf.CheckpointStorage) map[string
 // usedElsewhere returns the checkpoints of the list from which another experiment or task starts that has not ended.
 // It omits the experiment's own trials, for which keep.Decide computes the checkpoints that they need.
 func usedElsewhere(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
-	type use struct {
-		UUID string `db:"uuid"`
-		Why  string `db:"why"`
-	}
-	list, err := database.Rows[use](ctx, db, `
+	return database.Map[string, string](ctx, db, `
 		SELECT t.warm_start::text AS uuid, format('trial %s of experiment %s, which is not over, starts from it', t.id, t.experiment_id) AS why
 		FROM trials t WHERE t.ended_at IS NULL AND t.warm_start = ANY($1::uuid[])
 		UNION ALL
 		SELECT k.uuid::text, format('experiment %s, which is not over, starts from it', e.id)
 		FROM experiments e JOIN checkpoints k ON k.uuid = e.warm_start WHERE `+ExperimentLives+` AND k.uuid = ANY($1::uuid[])
 		ORDER BY uuid, why DESC`, ids)
-	used := make(map[string]string, len(list))
-	for _, u := range list {
-		used[u.UUID] = u.Why
-	}
-	return used, err
 }
 
 // ExperimentsInUse returns, of these experiments, those with a checkpoint from which another experiment that is not over starts, with that in words.
 func ExperimentsInUse(ctx context.Context, db *database.DB, ids []int) (map[int]string, error) {
-	type use struct {
-		ID  int    `db:"experiment_id"`
-		Why string `db:"why"`
-	}
-	list, err := database.Rows[use](ctx, db, `
+	return database.Map[int, string](ctx, db, `
 		WITH live AS (
 			SELECT t.warm_start, t.experiment_id FROM trials t WHERE t.ended_at IS NULL AND t.warm_start IS NOT NULL
 			UNION SELECT e.warm_start, e.id FROM experiments e WHERE e.warm_start IS NOT NULL AND `+ExperimentLives+`)
 		SELECT s.experiment_id, min(format('experiment %s, which is not over, starts from its checkpoint %s', l.experiment_id, k.uuid)) AS why
 		FROM live l JOIN checkpoints k ON k.uuid = l.warm_start JOIN trials s ON s.id = k.trial_id
 		WHERE s.experiment_id = ANY($1) AND s.experiment_id <> l.experiment_id GROUP BY s.experiment_id`, append([]int{}, ids...))
-	found := make(map[int]string, len(list))
-	for _, u := range list {
-		found[u.ID] = u.Why
-	}
-	return found, err
 }
 
 // A NewGC is a garbage collection to create.
@@ -308,11 +283,7 @@ func OwnerOf(ctx context.Context, db *database.DB, uuid string) (Owner, error) {
 // Owners returns the owners of checkpoints; the result omits ids that do not exist.
 func Owners(ctx context.Context, db *database.DB, ids []string) (map[string]Owner, error) {
 	list, err := database.Rows[Owner](ctx, db, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
-	found := make(map[string]Owner, len(list))
-	for _, k := range list {
-		found[k.UUID] = k
-	}
-	return found, err
+	return each.Keyed(list, func(k Owner) string { return k.UUID }), err
 }
 
 // MaxRemovals is the maximum number of checkpoints of one garbage collection: a statement of
@@ -344,7 +315,7 @@ func CreateGC(ctx context.Context, db *database.DB, c NewGC) (made bool, err err
 		return false, err
 	}
 	if c.Reason == ByPolicy {
-		_, err = db.Exec(ctx, `UPDATE experiments SET gc_applied = CASE WHEN $5 THEN gc_applied ELSE $2 END,
+		err = db.Exec(ctx, `UPDATE experiments SET gc_applied = CASE WHEN $5 THEN gc_applied ELSE $2 END,
 				gc_retry_at = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
 			c.ExperimentID, c.Request, c.Recheck, recheckAfter, c.Part)
 		if err != nil {
@@ -370,11 +341,8 @@ func CreateGC(ctx context.Context, db *database.DB, c NewGC) (made bool, err err
 // lockUnused locks the checkpoints, so that no experiment can begin to use one, and leaves
 // out those that are in use.
 func lockUnused(ctx context.Context, db *database.DB, c NewGC) ([]Removal, error) {
-	ids := make([]string, len(c.Removals))
-	for i, r := range c.Removals {
-		ids[i] = r.UUID
-	}
-	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
+	ids := each.Of(c.Removals, func(r Removal) string { return r.UUID })
+	if err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
 		return nil, err
 	}
 	used, err := usedElsewhere(ctx, db, ids)
@@ -405,7 +373,7 @@ func Lock(ctx context.Context, db *database.DB, id *string) error {
 	if id == nil {
 		return nil
 	}
-	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
+	if err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
 		return database.BadData(err)
 	}
 	leaves, err := database.Scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+BeingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
@@ -433,7 +401,7 @@ func checkLiveRemovals(ctx context.Context, tx *database.DB, experiment int) err
 }
 
 func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
-	_, err := db.Exec(ctx, `
+	err := db.Exec(ctx, `
 		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status, session_epoch)
 		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
 			@pool, 0, @priority, CASE WHEN @over <> '' THEN now() END, @over, e.session_epoch
@@ -450,7 +418,7 @@ func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
 	if c.Sweep != nil {
 		since, until = &c.Sweep.Since, &c.Sweep.Until
 	}
-	_, err = db.Exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
+	err = db.Exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part, since, until)
 	if err != nil {
 		return err
@@ -463,10 +431,9 @@ func insertGC(ctx context.Context, db *database.DB, c NewGC) error {
 		}
 		ids[i], globs[i] = r.UUID, string(text)
 	}
-	_, err = db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO removals (task_id, checkpoint, globs)
 		SELECT $1, u.id::uuid, ARRAY(SELECT jsonb_array_elements_text(u.globs::jsonb)) FROM unnest($2::text[], $3::text[]) AS u (id, globs)`, c.TaskID, ids, globs)
-	return err
 }
 
 // endOf is how a task ended; "" if it has not.

@@ -42,10 +42,10 @@ func RecordRemoval(ctx context.Context, db *database.DB, task string, f RemovalR
 		var n int64
 		var err error
 		if f.UUID == "" {
-			n, err = tx.Exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+database.Clamped("events_files::numeric + $2")+`,
+			n, err = tx.Affect(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+database.Clamped("events_files::numeric + $2")+`,
 				events_bytes = `+database.Clamped("events_bytes::numeric + $3")+`, events_error = $4 WHERE task_id = $1 AND (events OR reason = 'sweep') AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
 		} else {
-			n, err = tx.Exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+database.Clamped("files::numeric + $3")+`,
+			n, err = tx.Affect(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+database.Clamped("files::numeric + $3")+`,
 				bytes = `+database.Clamped("bytes::numeric + $4")+`, error = $5
 				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
 		}

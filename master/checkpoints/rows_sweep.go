@@ -66,9 +66,8 @@ func RecentSweeps(ctx context.Context, db *database.DB) (int, error) {
 // EndOldSweeps kills sweeps that have not ended after a day, so that a sweep that waits for a
 // node, or whose storage does not answer, delays neither others nor the deletion of its experiment.
 func EndOldSweeps(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `UPDATE tasks k SET desired = 'kill', kill_reason = 'the sweep took longer than a day' FROM collections c
+	return db.Exec(ctx, `UPDATE tasks k SET desired = 'kill', kill_reason = 'the sweep took longer than a day' FROM collections c
 		WHERE c.task_id = k.id AND c.reason = 'sweep' AND k.ended_at IS NULL AND k.desired <> 'kill' AND k.created_at < now() - interval '1 day'`)
-	return err
 }
 
 // Strays returns those of these folders of a storage that a sweep may remove: no row of the
@@ -107,6 +106,5 @@ func recordSweep(ctx context.Context, db *database.DB, c NewGC) error {
 	if c.Sweep != nil && !c.Sweep.Since.Before(c.Sweep.Until) {
 		return fmt.Errorf("experiment %d: a sweep of files from %s to %s", c.ExperimentID, c.Sweep.Since, c.Sweep.Until)
 	}
-	_, err := db.Exec(ctx, `UPDATE experiments SET swept_at = now() WHERE id = $1`, c.ExperimentID)
-	return err
+	return db.Exec(ctx, `UPDATE experiments SET swept_at = now() WHERE id = $1`, c.ExperimentID)
 }

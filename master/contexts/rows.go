@@ -34,8 +34,7 @@ func Save(ctx context.Context, db *database.DB, owner int, hash []byte, write fu
 		if err := w.flush(); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE contexts SET size = $2 WHERE hash = $1`, hash, w.size)
-		return err
+		return tx.Exec(ctx, `UPDATE contexts SET size = $2 WHERE hash = $1`, hash, w.size)
 	})
 }
 
@@ -67,7 +66,7 @@ func (w *partWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	_, err := w.db.Exec(w.ctx, `INSERT INTO context_parts (hash, n, data) VALUES ($1, $2, $3)`, w.hash, w.n, w.buf)
+	err := w.db.Exec(w.ctx, `INSERT INTO context_parts (hash, n, data) VALUES ($1, $2, $3)`, w.hash, w.n, w.buf)
 	w.size += int64(len(w.buf))
 	w.n++
 	w.buf = w.buf[:0]
@@ -158,7 +157,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 
 // Drop deletes contexts that no experiment or task uses any more.
 func Drop(ctx context.Context, db *database.DB) (int64, error) {
-	return db.Exec(ctx, `
+	return db.Affect(ctx, `
 		DELETE FROM contexts c WHERE created_at < now() - interval '1 hour'
 			AND NOT EXISTS (SELECT FROM experiments e WHERE e.context_hash = c.hash)
 			AND NOT EXISTS (SELECT FROM tasks t WHERE t.context_hash = c.hash)`)

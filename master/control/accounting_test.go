@@ -47,7 +47,7 @@ func newDay(t *testing.T, begin time.Time) *day {
 	}
 	for _, sql := range []string{"CREATE TABLE public.clock (at timestamptz)", "INSERT INTO public.clock VALUES ('2026-01-01')",
 		"CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT at FROM public.clock'"} {
-		if _, err := prepare.Exec(t.Context(), sql); err != nil {
+		if err := prepare.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -155,9 +155,9 @@ func (w *troubledWorld) locked() {
 		done <- w.db.Tx(w.t.Context(), func(tx *database.DB) error {
 			// The transaction holds the lock for many cycles, on a slow machine longer than the
 			// timeout of idle transactions.
-			_, err := tx.Exec(w.t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`)
+			err := tx.Exec(w.t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`)
 			if err == nil {
-				_, err = tx.Exec(w.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, id)
+				err = tx.Exec(w.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, id)
 			}
 			close(held)
 			<-release

@@ -189,7 +189,7 @@ func TestALockedRow(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- b.db.Tx(b.t.Context(), func(tx *database.DB) error {
-			if _, err := tx.Exec(b.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, e); err != nil {
+			if err := tx.Exec(b.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, e); err != nil {
 				return err
 			}
 			close(held)

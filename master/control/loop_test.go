@@ -192,7 +192,7 @@ func (b *bench) quiet() bool {
 
 func (b *bench) exec(sql string, args ...any) {
 	b.t.Helper()
-	if _, err := b.db.Exec(b.t.Context(), sql, args...); err != nil {
+	if err := b.db.Exec(b.t.Context(), sql, args...); err != nil {
 		b.t.Fatalf("%s: %v", sql, err)
 	}
 }

@@ -169,7 +169,7 @@ func (a *applier) dependsOnFailed(b Bundle) bool {
 // applyAll stores all bundles or none. bad has the errors of failed bundles, by their index;
 // reached is the number of bundles at the front of the list that ran.
 func (a *applier) applyAll(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
-	if _, err := a.db.Exec(ctx, savepointBundles); err != nil {
+	if err := a.db.Exec(ctx, savepointBundles); err != nil {
 		return nil, 0, err
 	}
 	bad, reached, err = a.run(ctx, list)
@@ -177,13 +177,12 @@ func (a *applier) applyAll(ctx context.Context, list []Bundle) (bad map[int]erro
 		return nil, 0, err
 	}
 	if len(bad) == 0 && reached == len(list) {
-		_, err := a.db.Exec(ctx, releaseBundles)
-		return nil, reached, err
+		return nil, reached, a.db.Exec(ctx, releaseBundles)
 	}
-	if _, err := a.db.Exec(ctx, rollbackBundles); err != nil {
+	if err := a.db.Exec(ctx, rollbackBundles); err != nil {
 		return nil, 0, err
 	}
-	if _, err := a.db.Exec(ctx, releaseBundles); err != nil {
+	if err := a.db.Exec(ctx, releaseBundles); err != nil {
 		return nil, 0, err
 	}
 	for _, cause := range bad {
@@ -267,6 +266,5 @@ func isTimeout(err error) bool {
 }
 
 func (a *applier) setTimeout(ctx context.Context, name, value string) error {
-	_, err := a.db.Exec(ctx, "SELECT set_config($1, $2, true)", name, value)
-	return err
+	return a.db.Exec(ctx, "SELECT set_config($1, $2, true)", name, value)
 }

@@ -21,7 +21,7 @@ func TestCallsHaveADeadline(t *testing.T) {
 	held, free, freed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		freed <- w.db.Tx(context.Background(), func(tx *DB) error {
-			_, err := tx.Exec(context.Background(), `SELECT FROM leader FOR UPDATE`)
+			err := tx.Exec(context.Background(), `SELECT FROM leader FOR UPDATE`)
 			close(held)
 			for err == nil { // the server ends a transaction that idles
 				select {
@@ -29,7 +29,7 @@ func TestCallsHaveADeadline(t *testing.T) {
 					return nil
 				case <-time.After(100 * time.Millisecond):
 				}
-				_, err = tx.Exec(context.Background(), "SELECT 1")
+				err = tx.Exec(context.Background(), "SELECT 1")
 			}
 			return err
 		})

@@ -29,7 +29,7 @@ func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Dura
 // Renew renews the lease of holder in this term. It fails with ErrNotLeader if the lease has
 // expired or another master holds it.
 func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.Duration) error {
-	n, err := db.Exec(ctx, `
+	n, err := db.Affect(ctx, `
 		UPDATE leader SET expires_at = now() + $3
 		WHERE name = 'control' AND holder = $1 AND term = $2 AND expires_at >= now()`, holder, term, lease)
 	if err == nil && n == 0 {
@@ -40,10 +40,9 @@ func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.D
 
 // Resign releases the lease, so that another master leads at once.
 func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		UPDATE leader SET expires_at = now() - interval '1 second'
 		WHERE name = 'control' AND holder = $1 AND term = $2`, holder, term)
-	return err
 }
 
 // Leader returns the master that leads; holder is "" if none does.
@@ -74,7 +73,7 @@ func (db *DB) Fenced(ctx context.Context, term int64, fn func(tx *DB) error) err
 	ctx, cancel := context.WithTimeout(ctx, fencedTimeout)
 	defer cancel()
 	return db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.Exec(ctx, fencedLimits); err != nil {
+		if err := tx.Exec(ctx, fencedLimits); err != nil {
 			return err
 		}
 		var one int

@@ -59,8 +59,7 @@ func TestAnOldTermWritesNothing(t *testing.T) {
 		t.Fatal(second, err)
 	}
 	err = db.Fenced(ctx, first, func(tx *DB) error {
-		_, err := tx.Exec(ctx, "UPDATE cluster SET alarm = 'written by an old leader'")
-		return err
+		return tx.Exec(ctx, "UPDATE cluster SET alarm = 'written by an old leader'")
 	})
 	if !errors.Is(err, ErrNotLeader) {
 		t.Errorf("the fence let an old term in: %v", err)
@@ -133,6 +132,5 @@ func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
 }
 
 func setIndex(ctx context.Context, tx *DB, index int) error {
-	_, err := tx.Exec(ctx, `UPDATE cluster SET nomad_index = $1`, index)
-	return err
+	return tx.Exec(ctx, `UPDATE cluster SET nomad_index = $1`, index)
 }

@@ -19,7 +19,7 @@ func TestOneOwnersChangesLeaveConnections(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		err := db.Tx(t.Context(), func(tx *DB) error {
-			_, err := tx.Exec(t.Context(), `UPDATE users SET display_name = 'x' WHERE id = 2`)
+			err := tx.Exec(t.Context(), `UPDATE users SET display_name = 'x' WHERE id = 2`)
 			close(locked)
 			<-done
 			return err
@@ -34,15 +34,14 @@ func TestOneOwnersChangesLeaveConnections(t *testing.T) {
 			var err error
 			switch i % 4 {
 			case 0:
-				_, err = db.Exec(mine, `UPDATE users SET display_name = 'y' WHERE id = 2`)
+				err = db.Exec(mine, `UPDATE users SET display_name = 'y' WHERE id = 2`)
 			case 1:
 				_, err = Scalar[int](mine, db, `UPDATE users SET display_name = 'y' WHERE id = 2 RETURNING id`)
 			case 2:
 				_, err = Rows[struct{ ID int }](mine, db, `UPDATE users SET display_name = 'y' WHERE id = 2 RETURNING id`)
 			default:
 				err = db.Tx(mine, func(tx *DB) error {
-					_, err := tx.Exec(mine, `UPDATE users SET display_name = 'y' WHERE id = 2`)
-					return err
+					return tx.Exec(mine, `UPDATE users SET display_name = 'y' WHERE id = 2`)
 				})
 			}
 			if err != nil {
@@ -69,7 +68,7 @@ func TestOneOwnersChangesLeaveConnections(t *testing.T) {
 			t.Errorf("%q reads: %d, %v", owner, n, err)
 		}
 		if owner != "user mine" {
-			if _, err := db.Exec(within, `UPDATE users SET display_name = 'z' WHERE id = 1`); err != nil {
+			if err := db.Exec(within, `UPDATE users SET display_name = 'z' WHERE id = 1`); err != nil {
 				t.Errorf("%q changes something else: %v", owner, err)
 			}
 		}
@@ -80,7 +79,7 @@ func TestOneOwnersChangesLeaveConnections(t *testing.T) {
 	}
 	late, cancel := context.WithTimeout(mine, 10*time.Millisecond)
 	defer cancel()
-	if _, err := db.Exec(late, `UPDATE users SET display_name = 'y' WHERE id = 1`); !fault.Is(err, fault.Unavailable) {
+	if err := db.Exec(late, `UPDATE users SET display_name = 'y' WHERE id = 1`); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a change that had no turn: %v", err)
 	}
 	close(done)
@@ -171,7 +170,7 @@ func TestFirstChangesOfOwners(t *testing.T) {
 	within, cancel := context.WithTimeout(ForOwner(t.Context(), "user other"), 10*time.Second)
 	defer cancel()
 	for range 3 { // one after the other: each is the owner's first
-		if _, err := db.Exec(within, `UPDATE users SET display_name = 'z' WHERE id = 1`); err != nil {
+		if err := db.Exec(within, `UPDATE users SET display_name = 'z' WHERE id = 1`); err != nil {
 			t.Errorf("a change of another owner: %v", err)
 		}
 	}

@@ -17,8 +17,14 @@ func (db *DB) Bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, db.within)
 }
 
-// Exec runs one statement, and returns the number of rows that it changed.
-func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+// Exec runs one statement.
+func (db *DB) Exec(ctx context.Context, sql string, args ...any) error {
+	_, err := db.Affect(ctx, sql, args...)
+	return err
+}
+
+// Affect is Exec that returns the number of rows that the statement changed.
+func (db *DB) Affect(ctx context.Context, sql string, args ...any) (int64, error) {
 	ctx, cancel := db.Bounded(ctx)
 	defer cancel()
 	release, err := db.owners.takeFor(ctx, sql)
@@ -32,7 +38,7 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 
 // Change is Exec for a statement that changes at least one row; it returns missing if there is none.
 func (db *DB) Change(ctx context.Context, missing error, sql string, args ...any) error {
-	n, err := db.Exec(ctx, sql, args...)
+	n, err := db.Affect(ctx, sql, args...)
 	if err == nil && n == 0 {
 		return missing
 	}
@@ -96,8 +102,32 @@ func Scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, err
 	return v, AsFault(err)
 }
 
+// Map reads two columns: keys, and their values. The last row of a key wins.
+func Map[K comparable, V any](ctx context.Context, db *DB, sql string, args ...any) (map[K]V, error) {
+	ctx, cancel := db.Bounded(ctx)
+	defer cancel()
+	r, release, err := db.query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	out := map[K]V{}
+	rows := limited(ctx, r)
+	for rows.Next() {
+		var k K
+		var v V
+		if err := rows.Scan(&k, &v); err != nil {
+			return nil, AsFault(err)
+		}
+		out[k] = v
+	}
+	return out, AsFault(rows.Err())
+}
+
 // Scalars reads a column.
 func Scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	ctx, cancel := db.Bounded(ctx)
+	defer cancel()
 	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package database
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -31,8 +32,7 @@ func TestEach(t *testing.T) {
 		if err := tx.Each(t.Context(), numbers, []any{10}, []any{&n, &raw}, func() error { return broken }); !errors.Is(err, broken) {
 			t.Errorf("the caller's error is %v", err)
 		}
-		_, err := tx.Exec(t.Context(), `SELECT 1`)
-		return err
+		return tx.Exec(t.Context(), `SELECT 1`)
 	})
 	if err != nil {
 		t.Error(err)
@@ -82,5 +82,19 @@ func TestSendEach(t *testing.T) {
 	}
 	if err := w.db.Send(t.Context(), b); !fault.Is(err, fault.Conflict) || w.int(`SELECT count(*) FROM users WHERE display_name = 'x'`) != 0 {
 		t.Errorf("a batch that fails: %v", err)
+	}
+}
+
+// TestMap: Map reads keys and values, whose last row wins, and counts against the limit of reads.
+func TestMap(t *testing.T) {
+	w := newWorld(t)
+	const sql = `SELECT * FROM (VALUES (1, '["a"]'::jsonb), (2, '["b"]'), (2, 'null')) AS v(k, v) WHERE k <= $1`
+	for most, want := range []map[int][]string{{}, {1: {"a"}}, {1: {"a"}, 2: nil}} {
+		if got, err := Map[int, []string](t.Context(), w.db, sql, most); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("up to %d: %v, %v, want %v", most, got, err, want)
+		}
+	}
+	if _, err := Map[int, []string](LimitReads(t.Context(), 10), w.db, sql, 2); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("rows that are too large: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func openTest(t testing.TB, dsn string, conns int32) *DB {
 
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
-	if _, err := w.db.Exec(w.t.Context(), sql, args...); err != nil {
+	if err := w.db.Exec(w.t.Context(), sql, args...); err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
 	}
 }

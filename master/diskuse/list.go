@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -24,14 +25,11 @@ func (d Deps) list(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*
 	if page.StartIndex == 0 {
 		users, err = d.storers(ctx, c)
 	}
-	resp := &v1.GetDiskUseResponse{Pagination: &page, Workspaces: make([]v1.DiskUse, len(used)), Users: make([]v1.UserDiskUse, len(users)), UserLimit: d.Users.Limit()}
-	for i, u := range used {
-		resp.Workspaces[i] = v1.DiskUse(u)
-	}
-	for i, u := range users {
-		resp.Users[i] = v1.UserDiskUse{UserID: u.UserID, Username: u.Username, CodeBytes: u.Code, LogBytes: u.Logs, MetricBytes: u.Metrics, RecordBytes: u.Records}
-	}
-	return resp, err
+	return &v1.GetDiskUseResponse{Pagination: &page, UserLimit: d.Users.Limit(),
+		Workspaces: each.Of(used, func(u WorkspaceUse) v1.DiskUse { return v1.DiskUse(u) }),
+		Users: each.Of(users, func(u Use) v1.UserDiskUse {
+			return v1.UserDiskUse{UserID: u.UserID, Username: u.Username, CodeBytes: u.Code, LogBytes: u.Logs, MetricBytes: u.Metrics, RecordBytes: u.Records}
+		})}, err
 }
 
 // storers lists the users who store the most, for administrators of the cluster; for others the caller.

@@ -37,18 +37,10 @@ func (m *Memory) admit(ctx context.Context, db *database.DB, owner, except int, 
 	if m.sums.admit(m.budget, owner, more) {
 		return nil
 	}
-	type sum struct {
-		Owner int   `db:"owner_id"`
-		Bytes int64 `db:"bytes"`
-	}
 	at := time.Now()
-	list, err := database.Rows[sum](ctx, db, `SELECT owner_id, sum(memory)::bigint AS bytes FROM experiments WHERE `+holding+` AND id <> $1 GROUP BY owner_id`, except)
+	owners, err := database.Map[int, int64](ctx, db, `SELECT owner_id, sum(memory)::bigint FROM experiments WHERE `+holding+` AND id <> $1 GROUP BY owner_id`, except)
 	if err != nil {
 		return err
-	}
-	owners := make(map[int]int64, len(list)+1)
-	for _, s := range list {
-		owners[s.Owner] = s.Bytes
 	}
 	return m.sums.replace(m.budget, owners, at, owner, more)
 }
@@ -132,8 +124,7 @@ func (m *Memory) Grow(ctx context.Context, db *database.DB, experiment int, more
 	if err := m.admit(ctx, db, owner, 0, more); err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, `UPDATE experiments SET memory = memory + $2 WHERE id = $1`, experiment, more)
-	return err
+	return db.Exec(ctx, `UPDATE experiments SET memory = memory + $2 WHERE id = $1`, experiment, more)
 }
 
 // NoRoom returns the experiments that cannot be activated, with the reason: the running

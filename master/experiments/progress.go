@@ -69,11 +69,7 @@ func (d Deps) earlyExit(ctx context.Context, c *rest.Call, r metrics.Trial, req 
 		return nil, fault.New(fault.Invalid,
 			"reason: %q is not one of EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP, EXITED_REASON_USER_REQUESTED_STOP", req.Reason)
 	}
-	if err := ReportEarlyExit(ctx, d.DB, r.ID, reason); err != nil {
-		return nil, err
-	}
-	d.Bus.Publish(lifecycle.TopicEvents)
-	return &v1.None{}, nil
+	return rest.Done[v1.None](ReportEarlyExit(ctx, d.DB, r.ID, reason), func() { d.Bus.Publish(lifecycle.TopicEvents) })
 }
 
 // maxRunnerState is the maximum length of a trial's status, in bytes.

@@ -37,7 +37,7 @@ func Continue(ctx context.Context, db *database.DB, room *Memory, id int, c Cont
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `UPDATE trials SET kill_wanted = false, early_exit = NULL, progress = NULL
+		err = tx.Exec(ctx, `UPDATE trials SET kill_wanted = false, early_exit = NULL, progress = NULL
 			WHERE experiment_id = $1 AND ($2 OR state <> 'COMPLETED')`, id, c.Single)
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func reconfigure(ctx context.Context, db *database.DB, id int, n *New, saw json.
 	if n.Labels == nil {
 		n.Labels = []string{}
 	}
-	changed, err := db.Exec(ctx, `
+	changed, err := db.Affect(ctx, `
 		UPDATE experiments SET search_config = coalesce(search_config, config), config = @config, name = @name, description = @description,
 			labels = @labels, pool = @pool, slots_per_trial = @slots, max_slots = @max_slots, weight = @weight, priority = @priority
 		WHERE id = @id AND config = @saw::jsonb`,
@@ -96,9 +96,8 @@ func reconfigure(ctx context.Context, db *database.DB, id int, n *New, saw json.
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, `UPDATE tasks SET pool = $2, slots = $3, priority = $4 WHERE experiment_id = $1 AND type = 'TRIAL'`,
+	return db.Exec(ctx, `UPDATE tasks SET pool = $2, slots = $3, priority = $4 WHERE experiment_id = $1 AND type = 'TRIAL'`,
 		id, n.Pool, n.SlotsPerTrial, n.Priority)
-	return err
 }
 
 // HasContinued reports whether the loop has carried out request n.

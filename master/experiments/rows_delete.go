@@ -39,7 +39,7 @@ func DeleteRows(ctx context.Context, db *database.DB, experiment int) (done bool
 	if err != nil || full {
 		return false, err
 	}
-	_, err = db.Exec(ctx, `DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'`, experiment)
+	err = db.Exec(ctx, `DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'`, experiment)
 	return err == nil, err
 }
 
@@ -64,12 +64,11 @@ func deleteTaskRows(ctx context.Context, db *database.DB, tasks []string) error 
 			return err
 		}
 	}
-	_, err := db.Exec(ctx, `DELETE FROM tasks WHERE id = ANY($1)`, tasks)
-	return err
+	return db.Exec(ctx, `DELETE FROM tasks WHERE id = ANY($1)`, tasks)
 }
 
 // deletePart executes a DELETE; full is true if it deleted as many rows as its limit allows.
 func deletePart(ctx context.Context, db *database.DB, sql string, of any, limit int) (full bool, err error) {
-	n, err := db.Exec(ctx, sql, of, limit)
+	n, err := db.Affect(ctx, sql, of, limit)
 	return n >= int64(limit), err
 }

@@ -42,7 +42,7 @@ func DeleteWorkspace(ctx context.Context, db *database.DB, id int) (done bool, e
 			return err
 		}
 		for _, sql := range []string{`DELETE FROM templates WHERE workspace_id = $1`, `DELETE FROM projects p WHERE p.workspace_id = $1 AND ` + withoutExperiments} {
-			if _, err := tx.Exec(ctx, sql, id); err != nil {
+			if err := tx.Exec(ctx, sql, id); err != nil {
 				return err
 			}
 		}
@@ -71,8 +71,7 @@ func DeleteProject(ctx context.Context, db *database.DB, id int) (done bool, err
 // retryDeletions asks once more for the deletion of experiments whose deletion failed before.
 func retryDeletions(ctx context.Context, db *database.DB, projects []int) error {
 	rule := actions[Delete]
-	_, err := db.Exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE project_id = ANY($1) AND state = 'DELETE_FAILED' AND `+rule.where, projects)
-	return err
+	return db.Exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE project_id = ANY($1) AND state = 'DELETE_FAILED' AND `+rule.where, projects)
 }
 
 // deletedFor is how long a task of a deleted workspace is shown by its id.
@@ -80,9 +79,8 @@ const deletedFor = 24 * time.Hour
 
 // deleteTasksOfWorkspaces deletes the tasks of workspaces that were deleted that long ago.
 func deleteTasksOfWorkspaces(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks
+	return db.Exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks
 		WHERE workspace_id IS NULL AND ended_at < now() - $1::interval ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, deletedFor, maxRowsAtOnce)
-	return err
 }
 
 // CarryOutDeletions takes deletions of workspaces and projects a step further; which ones
@@ -132,37 +130,36 @@ func deleteProjectFurther(ctx context.Context, db *database.DB, id int) (done bo
 		{actions[Kill].set, `NOT ` + isOver + ` AND desired NOT IN ('killed', 'deleted')`},
 		{actions[Delete].set, isOver + ` AND desired <> 'deleted'`},
 	} {
-		_, err := db.Exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE id IN (SELECT id FROM experiments
+		err := db.Exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE id IN (SELECT id FROM experiments
 			WHERE project_id = $1 AND `+rule.which+` ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)`, id, maxRowsAtOnce)
 		if err != nil {
 			return false, err
 		}
 	}
-	n, err := db.Exec(ctx, `DELETE FROM projects p WHERE p.id = $1 AND p.deleting_at IS NOT NULL AND `+withoutExperiments, id)
+	n, err := db.Affect(ctx, `DELETE FROM projects p WHERE p.id = $1 AND p.deleting_at IS NOT NULL AND `+withoutExperiments, id)
 	return n > 0, err
 }
 
 // giveUpDeletion ends the deletion of a project, and with it that of its workspace.
 func giveUpDeletion(ctx context.Context, db *database.DB, project int, reason string) error {
 	// The workspace first, as whoever locks both does.
-	_, err := db.Exec(ctx, `UPDATE workspaces SET deleting_at = NULL, delete_error = $2
+	err := db.Exec(ctx, `UPDATE workspaces SET deleting_at = NULL, delete_error = $2
 		WHERE id = (SELECT workspace_id FROM projects WHERE id = $1) AND deleting_at IS NOT NULL`, project, reason)
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, `UPDATE projects SET deleting_at = NULL, delete_error = $2 WHERE id = $1`, project, reason)
-	return err
+	return db.Exec(ctx, `UPDATE projects SET deleting_at = NULL, delete_error = $2 WHERE id = $1`, project, reason)
 }
 
 // deleteWorkspaceFurther takes the deletion of a workspace a step further: it kills the
 // tasks that are not of experiments, and removes a workspace that has no projects and no
 // running tasks. Its ended tasks stay for a day, without a workspace.
 func deleteWorkspaceFurther(ctx context.Context, db *database.DB, id int) (done bool, err error) {
-	if _, err := db.Exec(ctx, `UPDATE projects`+beginDeletion+` AND deleting_at IS NULL
+	if err := db.Exec(ctx, `UPDATE projects`+beginDeletion+` AND deleting_at IS NULL
 		AND workspace_id = (SELECT id FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL)`, id); err != nil {
 		return false, err
 	}
-	if _, err := db.Exec(ctx, `UPDATE tasks SET desired = 'kill', kill_reason = 'the workspace is being deleted'
+	if err := db.Exec(ctx, `UPDATE tasks SET desired = 'kill', kill_reason = 'the workspace is being deleted'
 		WHERE workspace_id = $1 AND experiment_id IS NULL AND ended_at IS NULL AND desired <> 'kill'`, id); err != nil {
 		return false, err
 	}
@@ -171,11 +168,11 @@ func deleteWorkspaceFurther(ctx context.Context, db *database.DB, id int) (done 
 	if err != nil || busy {
 		return false, err
 	}
-	n, err := db.Exec(ctx, `UPDATE tasks SET deleted_workspace_id = $1, workspace_id = NULL
+	n, err := db.Affect(ctx, `UPDATE tasks SET deleted_workspace_id = $1, workspace_id = NULL
 		WHERE id IN (SELECT id FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL LIMIT $2)`, id, maxRowsAtOnce)
 	if err != nil || n == maxRowsAtOnce {
 		return false, err
 	}
-	n, err = db.Exec(ctx, `DELETE FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL`, id)
+	n, err = db.Affect(ctx, `DELETE FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL`, id)
 	return n > 0, err
 }

@@ -44,11 +44,7 @@ func AppendEvents(ctx context.Context, db *database.DB, events []NewEvent) error
 	for i, id := range ids {
 		counts[i] = perExperiment[id]
 	}
-	type counter struct {
-		ID   int   `db:"experiment_id"`
-		Next int64 `db:"next"`
-	}
-	counters, err := database.Rows[counter](ctx, db, `
+	next, err := database.Map[int, int64](ctx, db, `
 		INSERT INTO search_counters AS c (experiment_id, next)
 		SELECT id, 1 + n FROM unnest($1::int[], $2::bigint[]) AS u(id, n) ORDER BY id
 		ON CONFLICT (experiment_id) DO UPDATE SET next = c.next + excluded.next - 1
@@ -56,9 +52,8 @@ func AppendEvents(ctx context.Context, db *database.DB, events []NewEvent) error
 	if err != nil {
 		return err
 	}
-	next := map[int]int64{}
-	for _, c := range counters {
-		next[c.ID] = c.Next - int64(perExperiment[c.ID])
+	for id, n := range perExperiment {
+		next[id] -= int64(n)
 	}
 	n := len(events)
 	experiments, seqs, kinds, trials, bodies := make([]int, n), make([]int64, n), make([]string, n), make([]int, n), make([]string, n)
@@ -66,11 +61,10 @@ func AppendEvents(ctx context.Context, db *database.DB, events []NewEvent) error
 		experiments[i], seqs[i], kinds[i], trials[i], bodies[i] = e.ExperimentID, next[e.ExperimentID], e.Kind, e.Trial, string(e.Body)
 		next[e.ExperimentID]++
 	}
-	_, err = db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO search_events (experiment_id, seq, kind, trial, body)
 		SELECT e, s, k, t, b::jsonb FROM unnest($1::int[], $2::bigint[], $3::text[], $4::int[], $5::text[]) AS u(e, s, k, t, b)`,
 		experiments, seqs, kinds, trials, bodies)
-	return err
 }
 
 // AppendValidations adds validations of trials to their searches, as AppendEvents.

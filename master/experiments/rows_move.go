@@ -41,8 +41,7 @@ func Move(ctx context.Context, db *database.DB, id int, to workspaces.Project, c
 		if err := tx.Change(ctx, NotFound(id), `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, to.ID); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
-		return err
+		return tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
 	})
 }
 
@@ -59,15 +58,14 @@ func MoveProject(ctx context.Context, db *database.DB, p workspaces.Project, wor
 		if err := mayMove(ctx, tx, nil, id, workspace, check); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
+		n, err := tx.Affect(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
 		}
 		if err := requireOne(n, err, "project %d is built in or being deleted, and cannot be moved", id); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
-		return err
+		return tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
 	})
 }
 

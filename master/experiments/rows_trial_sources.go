@@ -19,7 +19,7 @@ type TrialSource struct {
 // SetTrialSource stores what a trial works with. A later report about the same checkpoint
 // replaces an earlier one.
 func SetTrialSource(ctx context.Context, db *database.DB, s TrialSource) error {
-	_, err := db.Exec(ctx, `INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) VALUES ($1, $2, $3, $4, $5)
+	err := db.Exec(ctx, `INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (trial_id, checkpoint) DO UPDATE SET kind = excluded.kind, model_id = excluded.model_id, version = excluded.version`,
 		s.TrialID, s.UUID, s.Kind, s.ModelID, s.Version)
 	return database.BadData(err)

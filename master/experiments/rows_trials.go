@@ -137,8 +137,7 @@ func TrialsByID(ctx context.Context, db *database.DB, ids []int) ([]Trial, error
 
 // KillTrial requests the end of a trial, unless the trial has ended.
 func KillTrial(ctx context.Context, db *database.DB, id int) error {
-	_, err := db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = $1 AND ended_at IS NULL`, id)
-	return err
+	return db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = $1 AND ended_at IS NULL`, id)
 }
 
 // A Workload (Determined's word) is a report or a checkpoint of a trial.

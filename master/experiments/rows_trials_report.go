@@ -12,7 +12,7 @@ import (
 
 // updateTrial updates columns of a trial that its program sets.
 func updateTrial(ctx context.Context, db *database.DB, trial int, set string, args ...any) error {
-	n, err := db.Exec(ctx, "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...)
+	n, err := db.Affect(ctx, "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...)
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "trial %d not found", trial)
 	}
@@ -36,15 +36,12 @@ func SetTrialMetadata(ctx context.Context, db *database.DB, trial int, metadata 
 
 // ReportEarlyExit stores why a trial will end early. The first reason counts.
 func ReportEarlyExit(ctx context.Context, db *database.DB, trial int, reason string) error {
-	type exit struct {
-		Reason string `db:"early_exit"`
-	}
-	e, err := database.Row[exit](ctx, db, fmt.Sprintf("trial %d", trial), `
+	was, err := database.Scalar[string](ctx, db, `
 		UPDATE trials SET early_exit = coalesce(early_exit, $2) WHERE id = $1 RETURNING early_exit`, trial, reason)
-	if err == nil && e.Reason != reason {
-		return fault.New(fault.Invalid, "trial %d has already reported an early exit, because of %s", trial, e.Reason)
+	if err == nil && was != reason {
+		return fault.New(fault.Invalid, "trial %d has already reported an early exit, because of %s", trial, was)
 	}
-	return err
+	return database.Missing(err, fault.New(fault.NotFound, "trial %d not found", trial))
 }
 
 // TrialSearcher has the fields of a trial that old versions of Determined's harness need,

@@ -146,7 +146,7 @@ func StartUnmanagedTrial(ctx context.Context, db *database.DB, id int, resume bo
 		if err := lockUnmanaged(ctx, tx, experiment); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
+		if err := tx.Exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
 			return err
 		}
 		if err := setUnmanagedState(ctx, tx, id, "ACTIVE", ""); err != nil {
@@ -207,20 +207,18 @@ func HearUnmanagedTrial(ctx context.Context, db *database.DB, task string) (reop
 
 // lockExperiment locks an experiment's row against parallel changes of its state.
 func lockExperiment(ctx context.Context, db *database.DB, id int) error {
-	_, err := db.Exec(ctx, `SELECT FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
-	return err
+	return db.Exec(ctx, `SELECT FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
 }
 
 // setUnmanagedState changes the state of a trial and its task.
 func setUnmanagedState(ctx context.Context, db *database.DB, id int, state, why string) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		WITH moved AS (
 			UPDATE trials SET state = $2, error = $3, alive_at = now(), progress = CASE WHEN $2 = 'COMPLETED' THEN 1 ELSE progress END,
 				ended_at = CASE WHEN $2 = 'ACTIVE' THEN NULL ELSE coalesce(ended_at, now()) END
 			WHERE id = $1 RETURNING task_id, ended_at)
 		UPDATE tasks k SET ended_at = m.ended_at, exit_status = CASE WHEN $2 = 'ACTIVE' THEN '' WHEN $3 = '' THEN $2 ELSE $3 END
 		FROM moved m WHERE k.id = m.task_id`, id, state, why)
-	return err
 }
 
 // settleUnmanaged sets an experiment's state from its trials: it ends when all of them have
@@ -246,11 +244,10 @@ func settleUnmanaged(ctx context.Context, db *database.DB, id int) error {
 // NoteUnmanagedBest stores a trial's best metric as the experiment's, if it is better than
 // the stored one.
 func NoteUnmanagedBest(ctx context.Context, db *database.DB, trial int, metric float64) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		UPDATE experiments e SET best_trial_id = t.id, best_metric = $2 FROM trials t
 		WHERE t.id = $1 AND $2::float8 <> 'NaN' AND e.id = t.experiment_id AND e.unmanaged AND (e.best_metric IS NULL OR
 			CASE WHEN e.smaller_is_better THEN $2 < e.best_metric ELSE $2 > e.best_metric END)`, trial, metric)
-	return err
 }
 
 // EndSilentTrials ends the unmanaged trials whose programs have not reported for `after`, and

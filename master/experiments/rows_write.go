@@ -100,7 +100,7 @@ func Create(ctx context.Context, db *database.DB, room *Memory, n New) (int, err
 			return err
 		}
 		if n.PrefixByID {
-			_, err = tx.Exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
+			err = tx.Exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
 				ltrim(coalesce(config #>> '{checkpoint_storage,prefix}', '') || '/' || id::text, '/'))) WHERE id = $1`, id)
 			if err != nil {
 				return err
@@ -209,7 +209,7 @@ func ChangeWithin(ctx context.Context, tx *database.DB, id int, ch Patch) error 
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, `
+	n, err := tx.Affect(ctx, `
 		UPDATE experiments SET name = coalesce(@name, name), description = coalesce(@description, description),
 			labels = coalesce(@labels::text[], labels), notes = coalesce(@notes, notes), max_slots = coalesce(@max_slots, max_slots),
 			weight = coalesce(@weight, weight), priority = coalesce(@priority, priority), pool = coalesce(@pool, pool),
@@ -224,10 +224,10 @@ func ChangeWithin(ctx context.Context, tx *database.DB, id int, ch Patch) error 
 		return NotFound(id)
 	}
 	if err == nil && len(ch.Storage) > 0 {
-		_, err = tx.Exec(ctx, `UPDATE experiments SET gc_requests = gc_requests + 1 WHERE id = $1`, id) // the loop applies the new policy
+		err = tx.Exec(ctx, `UPDATE experiments SET gc_requests = gc_requests + 1 WHERE id = $1`, id) // the loop applies the new policy
 	}
 	if err == nil && ch.Pool != nil {
-		_, err = tx.Exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
+		err = tx.Exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
 	}
 	if err != nil || ch.Priority == nil {
 		return err

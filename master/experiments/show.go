@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
@@ -46,9 +47,9 @@ func (d Deps) get(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (
 		return nil, err
 	}
 	avoided, err := nodes.Avoided(ctx, d.DB, e.ID)
-	for _, n := range avoided {
-		resp.AvoidedNodes = append(resp.AvoidedNodes, v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures})
-	}
+	resp.AvoidedNodes = each.Of(avoided, func(n nodes.FailureCount) v1.AvoidedNode {
+		return v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures}
+	})
 	return resp, err
 }
 

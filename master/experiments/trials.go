@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
@@ -26,10 +27,7 @@ const (
 // all trials. Validations and checkpoints that are far larger than usual have no metrics, files and metadata here;
 // clients get those from the trial's workloads and the checkpoint itself.
 func (d Deps) wireTrials(ctx context.Context, list []Trial) ([]v1.Trial, error) {
-	ids := make([]int, len(list))
-	for i, t := range list {
-		ids[i] = t.ID
-	}
+	ids := each.Of(list, func(t Trial) int { return t.ID })
 	sums, err := metrics.Summaries(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err
@@ -151,11 +149,7 @@ func (d Deps) trial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1
 }
 
 func (d Deps) killTrial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1.Empty, error) {
-	if err := KillTrial(ctx, d.DB, t.ID); err != nil {
-		return nil, err
-	}
-	d.Bus.Publish(lifecycle.TopicIntent)
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](KillTrial(ctx, d.DB, t.ID), func() { d.Bus.Publish(lifecycle.TopicIntent) })
 }
 
 // workloadFilter translates the filter for a trial's history.
@@ -242,22 +236,14 @@ func workload(x Workload) (v1.WorkloadContainer, error) {
 
 func (d Deps) validationHistory(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (*v1.ValidationHistory, error) {
 	list, err := Improvements(ctx, d.DB, e.ID)
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.ValidationHistory{}
-	for _, i := range list {
-		resp.ValidationHistory = append(resp.ValidationHistory, v1.ValidationEntry{TrialID: i.TrialID, EndTime: i.At, SearcherMetric: i.Value})
-	}
-	return resp, nil
+	return &v1.ValidationHistory{ValidationHistory: each.Of(list, func(i Improvement) v1.ValidationEntry {
+		return v1.ValidationEntry{TrialID: i.TrialID, EndTime: i.At, SearcherMetric: i.Value}
+	})}, err
 }
 
 func (d Deps) bestMetric(ctx context.Context, _ *rest.Call, e Head, _ *v1.None) (*v1.BestMetricResponse, error) {
 	best, err := BestValidation(ctx, d.DB, e.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &v1.BestMetricResponse{Metric: best}, nil
+	return &v1.BestMetricResponse{Metric: best}, err
 }
 
 // VisibleTrials are trials that a query names and the caller may look at.

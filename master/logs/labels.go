@@ -191,7 +191,7 @@ func (s *Store) resolveTasks(ctx context.Context, batch []*database.Queued[*Batc
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(missing))
-	_, err := s.db.Exec(ctx, `
+	err := s.db.Exec(ctx, `
 		INSERT INTO log_tasks (task_id, class) SELECT k.id, `+classOf+`
 		FROM tasks k LEFT JOIN trials t ON t.task_id = k.id LEFT JOIN experiments e ON e.id = t.experiment_id
 		WHERE k.id = ANY($2) ORDER BY k.id ON CONFLICT DO NOTHING`, s.set.Days, names)
@@ -330,7 +330,7 @@ func (s *Store) resolveKinds(ctx context.Context, batch []*database.Queued[*Batc
 		tasks, ranks = append(tasks, r.Task), append(ranks, r.Rank)
 		stdtypes, sources = append(stdtypes, r.Stdtype), append(sources, r.Source)
 	}
-	_, err := s.db.Exec(ctx, `INSERT INTO log_kinds (log_task, stdtype, source, rank)
+	err := s.db.Exec(ctx, `INSERT INTO log_kinds (log_task, stdtype, source, rank)
 		SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::int[]) ON CONFLICT DO NOTHING`, tasks, stdtypes, sources, ranks)
 	if err != nil {
 		return err

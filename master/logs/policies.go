@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cache"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logs/policy"
@@ -88,10 +89,7 @@ func readPolicies(raw json.RawMessage) (*policies, error) {
 // matcherOf compiles the patterns of policies, in their order, or returns the matcher of a trial with the same ones.
 // The caller has a turn.
 func (p *Policies) matcherOf(list *policies) (*policy.Matcher, error) {
-	texts := make([]string, len(list.patterns))
-	for i, x := range list.patterns {
-		texts[i] = x.Pattern
-	}
+	texts := each.Of(list.patterns, func(x v1.LogPattern) string { return x.Pattern })
 	key, now := strings.Join(texts, "\x00"), time.Now()
 	if m, known, _ := p.matchers.Get(key, now); known {
 		return m, nil

@@ -43,7 +43,7 @@ func lockShippers(ctx context.Context, db *database.DB, batch []*database.Queued
 		return nil, err
 	}
 	if len(list) < len(names) {
-		_, err := db.Exec(ctx, `
+		err := db.Exec(ctx, `
 			INSERT INTO log_shippers (shipper, task_id, next)
 			SELECT s, t, n FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(s, t, n) JOIN tasks ON tasks.id = u.t
 			WHERE (SELECT count(*) FROM log_shippers x WHERE x.task_id = u.t) < $4
@@ -79,7 +79,7 @@ func storePlan(ctx context.Context, db *database.DB, p plan) error {
 		return cmp.Or(cmp.Compare(a.allocation, b.allocation), cmp.Compare(a.rank, b.rank))
 	})
 	for _, m := range p.done {
-		_, err := db.Exec(ctx, `UPDATE members SET logs_done = true WHERE allocation_id = $1 AND rank = $2 AND NOT logs_done`,
+		err := db.Exec(ctx, `UPDATE members SET logs_done = true WHERE allocation_id = $1 AND rank = $2 AND NOT logs_done`,
 			m.allocation, m.rank)
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func storeLines(ctx context.Context, db *database.DB, p plan) error {
 		return nil
 	}
 	// emptied_at: the task of a log whose lines are all deleted has been continued.
-	_, err = db.Exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
+	err = db.Exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
 		FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS u(id, n, b) WHERE log_tasks.id = u.id`, ids, nexts, bytes)
 	if err != nil {
 		return err
@@ -137,10 +137,9 @@ func advanceShippers(ctx context.Context, db *database.DB, shippers map[shipperK
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d
+	return db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) AS u(t, s, n, d)
 		WHERE task_id = u.t AND shipper = u.s AND (next <> u.n OR done <> u.d)`, tasks, names, nexts, done)
-	return err
 }
 
 func insertChunks(ctx context.Context, db *database.DB, chunks []plannedChunk, base map[int]int64) error {
@@ -153,11 +152,10 @@ func insertChunks(ctx context.Context, db *database.DB, chunks []plannedChunk, b
 		firsts[i], lines[i], levels[i] = base[c.task]+c.offset, c.Lines, c.Levels
 		earliest[i], latest[i], bodies[i] = c.Earliest, c.Latest, c.Body
 	}
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO log_chunks (class, log_task, origin, first, lines, levels, earliest, latest, body)
 		SELECT * FROM unnest($1::smallint[], $2::int[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[], $8::timestamptz[], $9::bytea[])`,
 		classes, tasks, origins, firsts, lines, levels, earliest, latest, bodies)
-	return err
 }
 
 // MemberOrigin returns the origin of a member's lines: its node, and its Nomad allocation

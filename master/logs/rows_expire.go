@@ -51,10 +51,9 @@ func Expired(ctx context.Context, db *database.DB, days, after int) (tasks []str
 
 // QueueExpiry queues the deletion of the lines of tasks, in turns of their owners.
 func QueueExpiry(ctx context.Context, db *database.DB, tasks []string) error {
-	_, err := db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id)
+	return db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id)
 		SELECT 'expire', k.id, coalesce('experiment ' || k.experiment_id, k.id), k.owner_id FROM tasks k WHERE k.id = ANY($1)
 		ORDER BY k.id ON CONFLICT DO NOTHING`, tasks)
-	return err
 }
 
 // Expire deletes the lines of a task whose retention has ended, and returns how many. done reports
@@ -81,7 +80,7 @@ func Expire(ctx context.Context, db *database.DB, days int, task string) (lines 
 	}
 	done = true
 	if s.InRows {
-		chunks, err := db.Exec(ctx, `
+		chunks, err := db.Affect(ctx, `
 			DELETE FROM log_chunks c USING (SELECT tableoid, ctid FROM log_chunks WHERE log_task = $1 ORDER BY first LIMIT $2) old
 			WHERE c.tableoid = old.tableoid AND c.ctid = old.ctid AND c.log_task = $1`, s.ID, expiredChunks)
 		if err != nil {
@@ -89,7 +88,7 @@ func Expire(ctx context.Context, db *database.DB, days int, task string) (lines 
 		}
 		done = chunks < expiredChunks
 	}
-	_, err = db.Exec(ctx, `
+	err = db.Exec(ctx, `
 		UPDATE log_tasks SET expired_to = next, bytes = 0, expired_at = CASE WHEN next > expired_to THEN now() ELSE expired_at END,
 			emptied_at = CASE WHEN $2 THEN now() END
 		WHERE id = $1`, s.ID, done && !s.Late)

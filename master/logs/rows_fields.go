@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
 )
 
@@ -57,14 +58,11 @@ const endGrace = 30 * time.Second
 // Ended reports whether the log of a task, or of a part of it, is complete: it has ended, and each shipper
 // has reported its end or exceeded endGrace.
 func Ended(ctx context.Context, db *database.DB, task string, part *int) (bool, error) {
-	type state struct {
-		Ended bool `db:"ended"`
-	}
-	s, err := database.Row[state](ctx, db, "task "+task, `
+	ended, err := database.Scalar[bool](ctx, db, `
 		SELECT (t.ended_at IS NOT NULL OR q.n IS NOT NULL) AND NOT EXISTS (
 			SELECT 1 FROM allocations a JOIN members m ON m.allocation_id = a.id
 			WHERE a.task_id = t.id AND `+trial.HoldsRun("coalesce(p.first_run, 0)", "coalesce(q.first_run, 0)")+`
-				AND m.claimed_at IS NOT NULL AND NOT m.logs_done AND coalesce(a.ended_at, now()) > now() - $2::interval) AS ended
+				AND m.claimed_at IS NOT NULL AND NOT m.logs_done AND coalesce(a.ended_at, now()) > now() - $2::interval)
 		FROM tasks t `+partOf("t.id", "$3")+` WHERE t.id = $1`, task, endGrace, part)
-	return s.Ended, err
+	return ended, database.Missing(err, fault.New(fault.NotFound, "task %s not found", task))
 }

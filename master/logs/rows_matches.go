@@ -55,7 +55,7 @@ func RecordMatches(ctx context.Context, db *database.DB, m Matches) (fresh []Mat
 			m.TaskID, m.AllocationID, m.Rank, policies, patterns, actions, lines, maxCounted)
 		for i := len(fresh) - 1; i >= 0 && err == nil; i-- {
 			if fresh[i].Policy != "" {
-				_, err = tx.Exec(ctx, `UPDATE trials SET log_policy_matched = $2 WHERE task_id = $1`, m.TaskID, fresh[i].Policy)
+				err = tx.Exec(ctx, `UPDATE trials SET log_policy_matched = $2 WHERE task_id = $1`, m.TaskID, fresh[i].Policy)
 				break
 			}
 		}

@@ -109,9 +109,8 @@ func addPartition(ctx context.Context, db *database.DB, c class, at time.Time) e
 		if err != nil || held {
 			return err // the default partition has lines of this period, and keeps the further ones too
 		}
-		_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %s PARTITION OF log_chunks_%d FOR VALUES FROM ('%s') TO ('%s')`,
+		return tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %s PARTITION OF log_chunks_%d FOR VALUES FROM ('%s') TO ('%s')`,
 			name, c.Days, begin.Format(time.RFC3339), end.Format(time.RFC3339)))
-		return err
 	})
 }
 
@@ -187,17 +186,15 @@ func dropPartition(ctx context.Context, db *database.DB, c class, name string, k
 			return err
 		}
 		if kept {
-			if _, err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s`, c.table(), name)); err != nil {
+			if err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s`, c.table(), name)); err != nil {
 				return err
 			}
 			const columns = `class, arrived_at, log_task, origin, first, lines, earliest, latest, levels, body`
-			_, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO log_chunks (`+columns+`) SELECT c.`+strings.ReplaceAll(columns, ", ", ", c.")+` FROM `+keptChunks, name))
-			if err != nil {
+			if err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO log_chunks (`+columns+`) SELECT c.`+strings.ReplaceAll(columns, ", ", ", c.")+` FROM `+keptChunks, name)); err != nil {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `DROP TABLE `+name)
-		return err
+		return tx.Exec(ctx, `DROP TABLE `+name)
 	})
 }
 
@@ -205,7 +202,7 @@ func dropPartition(ctx context.Context, db *database.DB, c class, name string, k
 // statement waits for a long reader, all writers would wait for that statement.
 func lockPartitions(ctx context.Context, db *database.DB) error {
 	for _, sql := range []string{`SET LOCAL lock_timeout = '2s'`, `SELECT pg_advisory_xact_lock(hashtextextended('log partitions', 0))`} {
-		if _, err := db.Exec(ctx, sql); err != nil {
+		if err := db.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
@@ -216,7 +213,7 @@ func lockPartitions(ctx context.Context, db *database.DB) error {
 // maxDeletions transactions are needed, the next run continues.
 func deleteExpiredChunks(ctx context.Context, db *database.DB, table string) error {
 	for range maxDeletions {
-		n, err := db.Exec(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE ctid = ANY(ARRAY(
+		n, err := db.Affect(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE ctid = ANY(ARRAY(
 			SELECT c.ctid FROM %[1]s c JOIN log_tasks l ON l.id = c.log_task WHERE c.first < l.expired_to LIMIT $1))`, table), expiredChunks)
 		if err != nil || n < expiredChunks {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 const (
@@ -35,18 +36,16 @@ const keptLogs = `log_tasks l JOIN tasks k ON k.id = l.task_id
 // SetRetention sets the days for all trials of experiments, those that exist and those to come.
 func SetRetention(ctx context.Context, db *database.DB, experiments []int, days int) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `UPDATE experiments SET log_retention_days = $2 WHERE id = ANY($1)`, experiments, days); err != nil {
+		if err := tx.Exec(ctx, `UPDATE experiments SET log_retention_days = $2 WHERE id = ANY($1)`, experiments, days); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE trials SET log_retention_days = NULL WHERE experiment_id = ANY($1) AND log_retention_days IS NOT NULL`, experiments)
-		return err
+		return tx.Exec(ctx, `UPDATE trials SET log_retention_days = NULL WHERE experiment_id = ANY($1) AND log_retention_days IS NOT NULL`, experiments)
 	})
 }
 
 // SetTrialRetention sets the days for one trial.
 func SetTrialRetention(ctx context.Context, db *database.DB, trial, days int) error {
-	_, err := db.Exec(ctx, `UPDATE trials SET log_retention_days = $2 WHERE id = $1`, trial, days)
-	return err
+	return db.Exec(ctx, `UPDATE trials SET log_retention_days = $2 WHERE id = $1`, trial, days)
 }
 
 // A TrialRetention has the days for which a trial's lines are kept.
@@ -63,9 +62,5 @@ func TrialRetentions(ctx context.Context, db *database.DB, days int, trials []in
 			ELSE greatest(0, ceil(days - extract(epoch FROM now() - ended_at) / 86400))::int END AS remaining
 		FROM (SELECT t.id, k.ended_at, `+retentionOf+` AS days FROM trials t JOIN tasks k ON k.id = t.task_id
 			JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($2)) r`, days, trials)
-	byID := make(map[int]TrialRetention, len(list))
-	for _, r := range list {
-		byID[r.ID] = r
-	}
-	return byID, err
+	return each.Keyed(list, func(r TrialRetention) int { return r.ID }), err
 }

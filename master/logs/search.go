@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/trial"
@@ -58,10 +59,7 @@ func (d Deps) search(ctx context.Context, c *rest.Call, req *v1.SearchLogsReques
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.SearchLogsResponse{Found: make([]v1.FoundLog, len(out.Found))}
-	for i, f := range out.Found {
-		resp.Found[i] = wireFound(f)
-	}
+	resp := &v1.SearchLogsResponse{Found: each.Of(out.Found, wireFound)}
 	if out.Next != nil {
 		next := placeText(*out.Next)
 		resp.Next, resp.SearchedTo = &next, out.Next.EndedAt

@@ -248,7 +248,7 @@ func fireHits(ctx context.Context, db *database.DB, fires []fire) error {
 		for i, h := range f.hits {
 			triggers[i], lines[i] = h.Trigger, database.TextUpTo(h.Line, maxMatch)
 		}
-		_, err := db.Exec(ctx, `
+		err := db.Exec(ctx, `
 			WITH m AS (SELECT w.id AS webhook, t.id AS trigger, k.workspace_id AS workspace, gen_random_uuid() AS event_id,
 					jsonb_build_object('event_type', 'TASK_LOG', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
 						'task_log', jsonb_build_object('task_id', `+trial.NewestPartID+`, 'node_name', $2::text, 'triggering_log', u.line, 'task_type', k.type,

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/rest"
@@ -62,10 +63,7 @@ func (d Deps) streamReports(group string) func(context.Context, *rest.Call, *v1.
 			out.LimitStall(rest.StreamStalls)
 			return d.InTurn(ctx, owner, func() error {
 				return Each(ctx, d.DB, ids, wanted, func(page []Row) error {
-					list := make([]v1.MetricsReport, len(page))
-					for i, m := range page {
-						list[i] = Wire(m)
-					}
+					list := each.Of(page, func(m Row) v1.MetricsReport { return Wire(m) })
 					if err := out.Add(v1.GetMetricsResponse{Metrics: list}); err != nil {
 						return err
 					}

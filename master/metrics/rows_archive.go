@@ -60,7 +60,7 @@ func archiveReplaced(ctx context.Context, tx *database.DB, r *Report) (n int64, 
 	if err := LockArchive(ctx, tx, r.TrialID); err != nil {
 		return 0, err
 	}
-	n, err = tx.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+	n, err = tx.Affect(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
 		SELECT m.ctid FROM trials t JOIN metrics m ON m.trial_id = t.id AND m.run_id < t.run_id AND m.steps IS NOT NULL AND NOT m.archived
 			AND (m.position > $3 OR m.position = $3 AND m.group_name = $4)
 		WHERE t.id = $1 AND t.run_id = $2 LIMIT $5))`, r.TrialID, r.RunID, *r.Steps, r.Group, archiveChunk)
@@ -72,14 +72,13 @@ func archiveReplaced(ctx context.Context, tx *database.DB, r *Report) (n int64, 
 
 // LockArchive lets one transaction at a time archive reports of a trial. The lock is not that of the trial's row, for which the leader waits.
 func LockArchive(ctx context.Context, tx *database.DB, trial int) error {
-	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('rollback of trial ' || $1::int, 0))`, trial)
-	return err
+	return tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('rollback of trial ' || $1::int, 0))`, trial)
 }
 
 // ArchiveBeyond archives at most so many reports of runs before a run, beyond the steps from which that run restarts, and returns their
 // number.
 func ArchiveBeyond(ctx context.Context, db *database.DB, trial, run, steps, most int) (n int64, err error) {
-	n, err = db.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+	n, err = db.Affect(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
 		SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, trial, run, steps, most)
 	if err == nil && n > 0 {
 		err = MarkStale(ctx, db, trial)

@@ -104,13 +104,12 @@ func (s *staleRows) save(ctx context.Context, db *database.DB) error {
 	if len(s.trials) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		UPDATE trial_summaries s SET stale = true, bytes = s.bytes + n.added, version = s.version + CASE WHEN n.merged OR NOT s.stale THEN 1 ELSE 0 END,
 			rebuilt_xid = CASE WHEN n.merged THEN NULL WHEN s.stale THEN s.rebuilt_xid ELSE c.xid END,
 			rebuilt_id = CASE WHEN n.merged THEN NULL WHEN s.stale THEN s.rebuilt_id ELSE c.id END
 		FROM unnest($1::int[], $2::bigint[], $3::boolean[]) n (trial_id, added, merged), metrics_cursor c
 		WHERE s.trial_id = n.trial_id`, s.trials, s.added, s.merged)
-	return err
 }
 
 // summaryRow is a stored summary with the fields that fold needs.
@@ -190,7 +189,7 @@ type summarySize struct {
 // lockSummaries locks the summaries of trials, and inserts missing ones. The result omits
 // deleted trials.
 func lockSummaries(ctx context.Context, db *database.DB, trials []int) ([]summarySize, error) {
-	_, err := db.Exec(ctx, `
+	err := db.Exec(ctx, `
 		INSERT INTO trial_summaries (trial_id) SELECT id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE
 		ON CONFLICT DO NOTHING`, trials)
 	if err != nil {
@@ -242,7 +241,7 @@ func saveSummaries(ctx context.Context, db *database.DB, sums []summaryRow, done
 		if fault.Is(rejected, fault.Unavailable) || ctx.Err() != nil {
 			return rejected
 		}
-		if _, err := db.Exec(ctx, `ROLLBACK TO SAVEPOINT summaries`); err != nil {
+		if err := db.Exec(ctx, `ROLLBACK TO SAVEPOINT summaries`); err != nil {
 			return err
 		}
 		if len(sums) > 1 {
@@ -254,7 +253,7 @@ func saveSummaries(ctx context.Context, db *database.DB, sums []summaryRow, done
 			return nil
 		}
 		sums[0].sum.Incomplete = fmt.Sprintf("the summary of the trial could not be stored: %v", rejected)
-		if _, err := db.Exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2, bytes = bytes + $3, version = version + 1
+		if err := db.Exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2, bytes = bytes + $3, version = version + 1
 			WHERE trial_id = $1`, sums[0].TrialID, sums[0].sum.Incomplete, sums[0].added); err != nil {
 			return err
 		}

@@ -174,7 +174,7 @@ func updateReports(ctx context.Context, db *database.DB, list []*database.Queued
 	if len(list) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `
+	err := db.Exec(ctx, `
 		UPDATE metrics m SET avg = u.avg::jsonb || CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END,
 			batches = coalesce(m.batches, u.batches::jsonb), merged = true, xid = pg_current_xact_id()
 		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[]) AS u(trial, group_name, position, run, avg, batches)

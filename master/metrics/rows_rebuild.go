@@ -54,7 +54,7 @@ func rebuildStale(all bool) func(context.Context, *database.DB, int) (summarized
 // rebuild does one step of the rebuild of one summary. It first sets the time of the next step (rebuild_at), so that
 // other masters rebuild other summaries meanwhile, and a step that fails does not delay other summaries.
 func rebuild(ctx context.Context, db *database.DB, trial int, all bool, done *summarized) error {
-	turn, err := db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2 WHERE trial_id = $1 AND stale AND ($3 OR coalesce(rebuild_at <= now(), true))`, trial, maxRebuildPause, all)
+	turn, err := db.Affect(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2 WHERE trial_id = $1 AND stale AND ($3 OR coalesce(rebuild_at <= now(), true))`, trial, maxRebuildPause, all)
 	if err != nil || turn == 0 {
 		return err
 	}
@@ -77,7 +77,7 @@ func rebuild(ctx context.Context, db *database.DB, trial int, all bool, done *su
 		s.sum.Incomplete = ""
 	}
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		_, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+rebuildStatement+`'`)
+		err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+rebuildStatement+`'`)
 		if err == nil {
 			err = s.foldNext(ctx, tx, `trial_id = $1 AND xid >= $2 AND xid <= $4`, from, upTo)
 		}
@@ -107,9 +107,8 @@ func (s *summaryRow) postpone(ctx context.Context, db *database.DB, done *summar
 	if s.Incomplete != lateRebuild {
 		done.incomplete[s.TrialID] = lateRebuild
 	}
-	_, err := db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2, incomplete = $3, version = version + 1 WHERE trial_id = $1 AND stale AND version = $4`,
+	return db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2, incomplete = $3, version = version + 1 WHERE trial_id = $1 AND stale AND version = $4`,
 		s.TrialID, lateRebuildPause, lateRebuild, s.Version)
-	return err
 }
 
 // readPosition is SQL for the position up to which the summaries that are not stale have their rows.

@@ -16,16 +16,7 @@ import (
 
 // newestRuns returns the newest run of each trial of a batch.
 func newestRuns(ctx context.Context, db *database.DB, batch []*database.Queued[*Report]) (map[int]int, error) {
-	type newest struct {
-		ID  int `db:"id"`
-		Run int `db:"run_id"`
-	}
-	list, err := database.Rows[newest](ctx, db, `SELECT id, run_id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE`, trialsOf(batch))
-	runs := make(map[int]int, len(list))
-	for _, n := range list {
-		runs[n.ID] = n.Run
-	}
-	return runs, err
+	return database.Map[int, int](ctx, db, `SELECT id, run_id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE`, trialsOf(batch))
 }
 
 // trialsOf lists the trials of a sorted batch.
@@ -68,7 +59,7 @@ const insertReport = `
 // or not of its trial's newest run; the other reports may be stored then.
 func insertNew(ctx context.Context, db *database.DB, batch []*database.Queued[*Report]) (bool, error) {
 	args, place := insertArgs(batch)
-	n, err := db.Exec(ctx, insertReport, args...)
+	n, err := db.Affect(ctx, insertReport, args...)
 	if fault.Is(err, fault.Conflict) { // a key is taken
 		return false, nil
 	}

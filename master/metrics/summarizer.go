@@ -207,10 +207,9 @@ func takeCursor(ctx context.Context, db *database.DB, cursor string) (from Posit
 // moveCursor moves a cursor. While there are no thresholds, their cursor follows that of the summaries, never backwards: a new threshold
 // is not compared with reports that came before it.
 func moveCursor(ctx context.Context, db *database.DB, cursor string, to Position) error {
-	_, err := db.Exec(ctx, `WITH idle AS (UPDATE threshold_cursor SET xid = $1, id = $2
+	return db.Exec(ctx, `WITH idle AS (UPDATE threshold_cursor SET xid = $1, id = $2
 			WHERE $3 = 'metrics_cursor' AND (xid, id) < ($1, $2) AND NOT EXISTS (SELECT FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED'))
 		UPDATE `+cursor+` SET xid = $1, id = $2`, to.XID, to.ID, cursor)
-	return err
 }
 
 // renumber corrects the rows after a dump was restored into another server: their transaction
@@ -220,7 +219,7 @@ func renumber(ctx context.Context, db *database.DB, next uint64) error {
 		`SET LOCAL statement_timeout = 0`, fmt.Sprintf(`UPDATE metrics SET xid = '3' WHERE xid >= '%d'`, next),
 		`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics ` + markStale,
 	} {
-		if _, err := db.Exec(ctx, sql); err != nil {
+		if err := db.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
@@ -229,8 +228,7 @@ func renumber(ctx context.Context, db *database.DB, next uint64) error {
 
 // MarkStale marks a trial's summary, so that the summarizer rebuilds it.
 func MarkStale(ctx context.Context, db *database.DB, trial int) error {
-	_, err := db.Exec(ctx, `INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true) `+markStale, trial)
-	return err
+	return db.Exec(ctx, `INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true) `+markStale, trial)
 }
 
 const markStale = `ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL, version = trial_summaries.version + 1`

@@ -60,14 +60,14 @@ func (t *thresholds) step(ctx context.Context, db *database.DB, most int) (done 
 
 // exceeded returns the first report of each trial that exceeds each threshold that is wanted for the trial, and how many reports of the list it
 // has compared: it ends after maxHits.
-func exceeded(limits []webhook.Threshold, wanted map[int]webhook.TrialThresholds, list []pendingRow) (hits []webhook.ThresholdHit, n int) {
+func exceeded(limits []webhook.Threshold, wanted map[int][]int, list []pendingRow) (hits []webhook.ThresholdHit, n int) {
 	type key struct{ trigger, trial int }
 	seen := map[key]bool{}
 	known := each.Keyed(limits, func(l webhook.Threshold) int { return l.ID })
 	for ; n < len(list) && len(hits) < maxHits; n++ {
 		r := list[n]
 		var values map[string]any
-		for _, id := range wanted[r.TrialID].Triggers {
+		for _, id := range wanted[r.TrialID] {
 			c := known[id].Condition
 			if r.Archived || r.Group != c.Group || seen[key{id, r.TrialID}] || !mentions(r.Metrics, c.Metric) {
 				continue

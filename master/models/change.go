@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -27,11 +28,7 @@ func (d Deps) list(ctx context.Context, c *rest.Call, req *v1.GetModelsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetModelsResponse{Pagination: page, Models: make([]v1.Model, len(list))}
-	for i, m := range list {
-		resp.Models[i] = wire(m)
-	}
-	return resp, nil
+	return &v1.GetModelsResponse{Pagination: page, Models: each.Of(list, wire)}, nil
 }
 
 func filterOf(req *v1.GetModelsRequest) (f Filter, err error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -67,13 +68,7 @@ func newLabels(labels *[]string) ([]string, error) {
 
 // checkLabels drops double labels and keeps their order, as Determined does.
 func checkLabels(labels []string) ([]string, error) {
-	seen, out := map[string]bool{}, []string{}
-	for _, l := range labels {
-		if !seen[l] {
-			out = append(out, l)
-		}
-		seen[l] = true
-	}
+	out := rest.Distinct(labels)
 	return out, names.CheckLabels(out)
 }
 

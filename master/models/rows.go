@@ -143,20 +143,17 @@ func update(ctx context.Context, tx *database.DB, m Model, ch Change) error {
 
 // move moves a model to another workspace, archived or not. The caller has locked the workspace.
 func move(ctx context.Context, tx *database.DB, id, workspace int) error {
-	_, err := tx.Exec(ctx, `UPDATE models SET workspace_id = $2, modified_at = now() WHERE id = $1`, id, workspace)
-	return err
+	return tx.Exec(ctx, `UPDATE models SET workspace_id = $2, modified_at = now() WHERE id = $1`, id, workspace)
 }
 
 // archive archives a model, or ends its archiving.
 func archive(ctx context.Context, db *database.DB, id int, archived bool) error {
-	_, err := db.Exec(ctx, `UPDATE models SET archived = $2, modified_at = now() WHERE id = $1 AND archived <> $2`, id, archived)
-	return err
+	return db.Exec(ctx, `UPDATE models SET archived = $2, modified_at = now() WHERE id = $1 AND archived <> $2`, id, archived)
 }
 
 // remove deletes a model with its versions. Their checkpoints stay.
 func remove(ctx context.Context, db *database.DB, id int) error {
-	_, err := db.Exec(ctx, `DELETE FROM models WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, `DELETE FROM models WHERE id = $1`, id)
 }
 
 // NoneIn fails if a workspace has models.

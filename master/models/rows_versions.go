@@ -70,7 +70,7 @@ func register(ctx context.Context, db *database.DB, m Model, v Version) (version
 		if version, err = database.Scalar[int](ctx, tx, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
+		err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
 			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
 			database.Args{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
 				"labels": append([]string{}, v.Labels...), "metadata": database.JSONOrNull(v.Metadata)})
@@ -91,14 +91,12 @@ func lockToRegister(ctx context.Context, db *database.DB, uuid string) error {
 	if slices.Contains(desired, "deleted") {
 		return fault.New(fault.Conflict, "the experiment of checkpoint %s is being deleted", uuid)
 	}
-	k, err := database.Row[struct {
-		State string `db:"state"`
-	}](ctx, db, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
+	state, err := database.Scalar[string](ctx, db, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
 	if err != nil {
-		return err
+		return database.Missing(err, fault.New(fault.NotFound, "checkpoint %s not found", uuid))
 	}
-	if k.State != "COMPLETED" {
-		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, k.State)
+	if state != "COMPLETED" {
+		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, state)
 	}
 	leaves, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
 		WHERE r.checkpoint = $1 AND r.at IS NULL AND g.ended_at IS NULL AND cardinality(r.globs) > 0)`, uuid)
@@ -119,7 +117,7 @@ type VersionChange struct {
 
 // updateVersion changes a version of a model.
 func updateVersion(ctx context.Context, db *database.DB, id int, ch VersionChange) error {
-	_, err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
+	err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
 			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
 		database.Args{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": database.JSONOrNull(ch.Metadata)})
 	return database.BadData(err)
@@ -128,8 +126,7 @@ func updateVersion(ctx context.Context, db *database.DB, id int, ch VersionChang
 // removeVersion deletes a version of a model. Its checkpoint stays, and its number is not given
 // to another one.
 func removeVersion(ctx context.Context, db *database.DB, id int) error {
-	_, err := db.Exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
 }
 
 // namedVersions are versions in words, the first ten. Owners of checkpoints need the numbers to delete versions in models that they
@@ -137,29 +134,16 @@ func removeVersion(ctx context.Context, db *database.DB, id int) error {
 const namedVersions = `array_to_string((array_agg(format('version %s of model %s', v.version, v.model_id) ORDER BY v.id))[1:10], ', ')
 	|| CASE WHEN count(*) > 10 THEN format(' and %s more', count(*) - 10) ELSE '' END`
 
-// inWords returns versions in words, by what a statement groups them by.
-func inWords[ID comparable](ctx context.Context, db *database.DB, sql string, ids []ID) (map[ID]string, error) {
-	list, err := database.Rows[struct {
-		ID       ID     `db:"id"`
-		Versions string `db:"versions"`
-	}](ctx, db, sql, append([]ID{}, ids...))
-	found := make(map[ID]string, len(list))
-	for _, u := range list {
-		found[u.ID] = u.Versions
-	}
-	return found, err
-}
-
 // Registered returns, of these checkpoints, those that are versions of models, with the
 // versions in words.
 func Registered(ctx context.Context, db *database.DB, ids []string) (map[string]string, error) {
-	return inWords(ctx, db, `SELECT v.checkpoint::text AS id, 'it is ' || `+namedVersions+` || ' in the model registry' AS versions FROM model_versions v
-		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, ids)
+	return database.Map[string, string](ctx, db, `SELECT v.checkpoint::text AS id, 'it is ' || `+namedVersions+` || ' in the model registry' AS versions FROM model_versions v
+		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, append([]string{}, ids...))
 }
 
 // ExperimentsWithVersions returns, of these experiments, those with checkpoints that are
 // versions of models, with the versions in words.
 func ExperimentsWithVersions(ctx context.Context, db *database.DB, ids []int) (map[int]string, error) {
-	return inWords(ctx, db, `SELECT t.experiment_id AS id, `+namedVersions+` AS versions FROM trials t JOIN checkpoints k ON k.trial_id = t.id
-		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, ids)
+	return database.Map[int, string](ctx, db, `SELECT t.experiment_id AS id, `+namedVersions+` AS versions FROM trials t JOIN checkpoints k ON k.trial_id = t.id
+		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, append([]int{}, ids...))
 }

@@ -3,9 +3,9 @@ package models
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -56,12 +56,7 @@ func (d Deps) listVersions(ctx context.Context, c *rest.Call, m Model, req *v1.G
 
 // wireVersions shows the first versions of a list whose checkpoints fit into a page, at least one.
 func (d Deps) wireVersions(ctx context.Context, c *rest.Call, m Model, list []Version) ([]v1.ModelVersion, error) {
-	ids := make([]string, 0, len(list))
-	for _, v := range list {
-		if !slices.Contains(ids, v.UUID) {
-			ids = append(ids, v.UUID)
-		}
-	}
+	ids := rest.Distinct(each.Of(list, func(v Version) string { return v.UUID }))
 	byID, err := d.Checkpoints(ctx, c.Who(), ids)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestLostNodes(t *testing.T) {
 	}
 	change := func(sql string) {
 		t.Helper()
-		if _, err := r.DB.Exec(t.Context(), `UPDATE nodes SET `+sql+` WHERE name = 'lost'`); err != nil {
+		if err := r.DB.Exec(t.Context(), `UPDATE nodes SET `+sql+` WHERE name = 'lost'`); err != nil {
 			t.Fatal(err)
 		}
 	}

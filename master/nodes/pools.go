@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -19,10 +20,7 @@ func (d Deps) listPools(ctx context.Context, c *rest.Call, req *v1.GetListReques
 	if err != nil {
 		return nil, err
 	}
-	loads := make(map[string]poolLoad, len(held))
-	for _, h := range held {
-		loads[h.Pool] = h
-	}
+	loads := each.Keyed(held, func(h poolLoad) string { return h.Pool })
 	pools, page, err := rest.Cut(slices.Clone(d.Pools), req.Window)
 	if err != nil {
 		return nil, err

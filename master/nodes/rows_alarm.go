@@ -17,10 +17,9 @@ func Alarm(ctx context.Context, db *database.DB) (string, error) {
 // master's own region and in the others that have an alarm.
 func Trust(ctx context.Context, db *database.DB) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, "UPDATE cluster SET trust = true"); err != nil {
+		if err := tx.Exec(ctx, "UPDATE cluster SET trust = true"); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "UPDATE regions SET trust = true WHERE alarm <> ''")
-		return err
+		return tx.Exec(ctx, "UPDATE regions SET trust = true WHERE alarm <> ''")
 	})
 }

@@ -10,11 +10,7 @@ import (
 // trustNomad ends an alarm that only an operator can end: Nomad was restored from an older
 // state, or lost many jobs at once.
 func (d Deps) trustNomad(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.None, error) {
-	if err := Trust(ctx, d.DB); err != nil {
-		return nil, err
-	}
-	d.Changed()
-	return &v1.None{}, nil
+	return rest.Done[v1.None](Trust(ctx, d.DB), d.Changed)
 }
 
 // MaxOrphans is the maximum number of listed orphans: there are rarely any.

@@ -30,7 +30,7 @@ func TestOrphansAreListed(t *testing.T) {
 		t.Errorf("without orphans: %q %v", got, err)
 	}
 	for _, id := range []string{"b.1", "a.1"} {
-		if _, err := r.DB.Exec(t.Context(), `INSERT INTO orphans (allocation_id, job_id, submitted_at, seen_at)
+		if err := r.DB.Exec(t.Context(), `INSERT INTO orphans (allocation_id, job_id, submitted_at, seen_at)
 			VALUES ($1, 'det-' || $1, now() - interval '1 day', now() - interval '10 minutes')`, id); err != nil {
 			t.Fatal(err)
 		}

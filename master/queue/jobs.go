@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/rest"
@@ -108,11 +109,7 @@ func (d Deps) listOldJobs(ctx context.Context, c *rest.Call, req *v1.GetJobsRequ
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetJobsResponse{Pagination: list.Pagination}
-	for _, j := range list.Jobs {
-		resp.Jobs = append(resp.Jobs, *j.Full)
-	}
-	return resp, nil
+	return &v1.GetJobsResponse{Pagination: list.Pagination, Jobs: each.Of(list.Jobs, func(j v1.RBACJob) v1.Job { return *j.Full })}, nil
 }
 
 func (d Deps) countJobs(ctx context.Context, c *rest.Call, req *v1.GetJobQueueStatsRequest) (*v1.JobStatsResponse, error) {

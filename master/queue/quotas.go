@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -92,11 +93,7 @@ func (d Deps) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasReq
 		return nil, err
 	}
 	list, err := Quotas(ctx, d.DB, c.Scope(), c.Who().UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
-	resp := &v1.GetQuotasResponse{Quotas: make([]v1.Quota, len(list)), Pagination: &page}
-	for i, q := range list {
-		resp.Quotas[i] = q.wire(time.Now())
-	}
-	return resp, err
+	return &v1.GetQuotasResponse{Quotas: each.Of(list, func(q Quota) v1.Quota { return q.wire(time.Now()) }), Pagination: &page}, err
 }
 
 func (d Deps) putQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (*v1.PutQuotaResponse, error) {
@@ -218,11 +215,7 @@ func (d Deps) deleteQuota(ctx context.Context, c *rest.Call, q Quota, _ *v1.None
 	if err := q.mayChange(c); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
 		return nil, err
 	}
-	if err := DeleteQuota(ctx, d.DB, q.ID); err != nil {
-		return nil, err
-	}
-	d.Changed()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](DeleteQuota(ctx, d.DB, q.ID), d.Changed)
 }
 
 // WriteQuotas writes what is held or used under each quota, and its bounds. The labels name a quota by numbers

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // A Forecast says when the jobs of a pool's queue may start.
@@ -32,11 +33,8 @@ const maxForecastAge = 5 * time.Minute
 
 // SetForecasts replaces the forecasts of all pools.
 func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
-	pools := make([]string, len(list))
-	for i, f := range list {
-		pools[i] = f.Pool
-	}
-	if _, err := db.Exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
+	pools := each.Of(list, func(f Forecast) string { return f.Pool })
+	if err := db.Exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
 		return err
 	}
 	for _, f := range list {
@@ -47,7 +45,7 @@ func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
 		if err != nil {
 			return err
 		}
-		if _, err := db.Exec(ctx, `INSERT INTO forecasts (pool, computed_at, starts, others) VALUES ($1, $2, $3::text::jsonb, $4)
+		if err := db.Exec(ctx, `INSERT INTO forecasts (pool, computed_at, starts, others) VALUES ($1, $2, $3::text::jsonb, $4)
 			ON CONFLICT (pool) DO UPDATE SET computed_at = excluded.computed_at, starts = excluded.starts, others = excluded.others`,
 			f.Pool, f.ComputedAt, string(starts), f.Others); err != nil {
 			return err
@@ -59,14 +57,7 @@ func SetForecasts(ctx context.Context, db *database.DB, list []Forecast) error {
 // Forecasts lists the current forecasts by pool.
 func Forecasts(ctx context.Context, db *database.DB) (map[string]Forecast, error) {
 	list, err := database.Rows[Forecast](ctx, db, `SELECT pool, computed_at, starts, others FROM forecasts WHERE computed_at > now() - $1::interval`, maxForecastAge)
-	if err != nil {
-		return nil, err
-	}
-	byPool := make(map[string]Forecast, len(list))
-	for _, f := range list {
-		byPool[f.Pool] = f
-	}
-	return byPool, nil
+	return each.Keyed(list, func(f Forecast) string { return f.Pool }), err
 }
 
 // Expect returns when a job of the queue may start.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -30,7 +31,7 @@ type Move struct {
 // Place stores the new place of a job. If the times of queueing leave no gap, the jobs behind get later times, by a microsecond.
 func Place(ctx context.Context, db *database.DB, m Move) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
+		if err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
 			return err
 		}
 		all, err := Jobs(ctx, tx, auth.Everywhere(), "")
@@ -76,10 +77,7 @@ func insertJob(ctx context.Context, tx *database.DB, all []Job, me, other Job, a
 	if !ahead {
 		at++
 	}
-	moments := make([]time.Time, len(queue))
-	for i, j := range queue {
-		moments[i] = j.QueuedAt
-	}
+	moments := each.Of(queue, func(j Job) time.Time { return j.QueuedAt })
 	moment, shifted := sched.Insert(moments, at)
 	jobs, times := []Job{me}, []time.Time{moment}
 	for i, m := range shifted {
@@ -101,14 +99,14 @@ func setTimes(ctx context.Context, tx *database.DB, jobs []Job, at []time.Time) 
 		}
 	}
 	if len(experiments) > 0 {
-		if _, err := tx.Exec(ctx, `UPDATE experiments o SET queue_time = x.at FROM (
+		if err := tx.Exec(ctx, `UPDATE experiments o SET queue_time = x.at FROM (
 			SELECT e.id, u.at FROM experiments e JOIN unnest($1::int[], $2::timestamptz[]) u (id, at) ON u.id = e.id ORDER BY e.id FOR NO KEY UPDATE OF e) x
 			WHERE o.id = x.id`, experiments, ofExperiments); err != nil {
 			return err
 		}
 	}
 	if len(tasks) > 0 {
-		if _, err := tx.Exec(ctx, `UPDATE tasks o SET queue_time = x.at FROM (
+		if err := tx.Exec(ctx, `UPDATE tasks o SET queue_time = x.at FROM (
 			SELECT k.id, u.at FROM tasks k JOIN unnest($1::text[], $2::timestamptz[]) u (id, at) ON u.id = k.id ORDER BY k.id FOR NO KEY UPDATE OF k) x
 			WHERE o.id = x.id`, tasks, ofTasks); err != nil {
 			return err

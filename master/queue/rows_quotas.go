@@ -181,7 +181,7 @@ func SetQuota(ctx context.Context, db *database.DB, q Quota, check func(above Qu
 	}
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		// One change at a time, so that the limits hold.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('quotas', 0))`); err != nil {
+		if err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('quotas', 0))`); err != nil {
 			return err
 		}
 		if !q.OfWorkspace() && q.WorkspaceID != nil {
@@ -279,7 +279,7 @@ func MeasureQuota(ctx context.Context, db *database.DB, id int) (bool, error) {
 	c.When(q.Project != nil, "x.project_id = @project", "project", q.Project)
 	c.When(q.User != nil, "x.owner_id = @user", "user", q.User)
 	c.When(q.Pool != "", "x.pool = @pool", "pool", q.Pool)
-	n, err := db.Exec(ctx, `
+	n, err := db.Affect(ctx, `
 		WITH s AS (SELECT q.id, CASE q.period WHEN 'total' THEN q.created_at ELSE date_trunc(q.period, now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END AS since
 			FROM quotas q WHERE q.id = @id)
 		UPDATE quotas SET measured_at = now(), used_since = s.since, used_seconds = coalesce((

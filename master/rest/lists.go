@@ -75,6 +75,15 @@ func Descending(orderBy string) (bool, error) {
 	}
 }
 
+// Done is the answer without fields to a change; if the change succeeded, it wakes those whom it concerns.
+func Done[Resp any](err error, wake func()) (*Resp, error) {
+	if err != nil {
+		return nil, err
+	}
+	wake()
+	return new(Resp), nil
+}
+
 // Between checks an optional number from 0 to limit; without one it is def.
 func Between(name string, n *int, def, limit int) (int, error) {
 	switch {
@@ -86,9 +95,9 @@ func Between(name string, n *int, def, limit int) (int, error) {
 	return *n, nil
 }
 
-// Distinct returns the ids that a request names in their order, each once.
-func Distinct(ids []int) (list []int) {
-	seen := make(map[int]bool, len(ids))
+// Distinct returns what a request names in its order, each once; never nil.
+func Distinct[T comparable](ids []T) []T {
+	seen, list := make(map[T]bool, len(ids)), make([]T, 0, len(ids))
 	for _, id := range ids {
 		if !seen[id] {
 			seen[id] = true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
@@ -32,20 +33,11 @@ func split(list []Head, check func(Head) error) ([]Head, refusals) {
 	return pass, no
 }
 
-func runIDs(list []Head) []int {
-	ids := make([]int, len(list))
-	for i, r := range list {
-		ids[i] = r.ID
-	}
-	return ids
-}
+func runIDs(list []Head) []int { return each.Of(list, func(r Head) int { return r.ID }) }
 
 // experimentsOf returns the experiments of runs, each once.
 func experimentsOf(list []Head) []int {
-	var ids []int
-	for _, r := range list {
-		ids = append(ids, r.ExperimentID)
-	}
+	ids := each.Of(list, func(r Head) int { return r.ExperimentID })
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
@@ -37,10 +38,7 @@ func (d Deps) search(ctx context.Context, c *rest.Call, req *v1.SearchRunsReques
 
 // wireRuns adds the summaries of metrics and checkpoints to runs.
 func (d Deps) wireRuns(ctx context.Context, list []Run) ([]v1.FlatRun, error) {
-	ids := make([]int, len(list))
-	for i, r := range list {
-		ids[i] = r.ID
-	}
+	ids := each.Of(list, func(r Run) int { return r.ID })
 	sums, err := metrics.Summaries(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err

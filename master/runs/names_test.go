@@ -67,7 +67,7 @@ func TestLongTextsAreStoredAndFound(t *testing.T) {
 	}
 	var plan string
 	err = w.DB.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+		if err := tx.Exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 			return err
 		}
 		plan, err = database.Scalar[string](ctx, tx, `EXPLAIN (FORMAT JSON) SELECT id FROM experiments e WHERE `+query.HasLabels("ARRAY['short']"))

@@ -8,8 +8,7 @@ import (
 
 // Kill requests the end of runs, but for those that have ended.
 func Kill(ctx context.Context, db *database.DB, ids []int) error {
-	_, err := db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = ANY($1) AND ended_at IS NULL`, ids)
-	return err
+	return db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = ANY($1) AND ended_at IS NULL`, ids)
 }
 
 // Archive archives runs that have ended, or unarchives them, and returns those that it has

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
@@ -44,10 +45,7 @@ func (d Deps) listTrials(ctx context.Context, c *rest.Call, e experiments.Head, 
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int, len(list))
-	for i, t := range list {
-		ids[i] = t.ID
-	}
+	ids := each.Of(list, func(t Trial) int { return t.ID })
 	curves, whole, err := metrics.Curves(ctx, d.DB, ids, group, name)
 	if err != nil {
 		return nil, err

@@ -74,9 +74,5 @@ func (d Deps) completedOperation(ctx context.Context, c *rest.Call, r metrics.Tr
 			event = &experiments.NewEvent{ExperimentID: s.ExperimentID, Trial: s.Number, Kind: search.Validated, Body: body}
 		}
 	}
-	if err := experiments.CompleteLength(ctx, d.DB, id, req.Op.Length, event); err != nil {
-		return nil, err
-	}
-	d.Bus.Publish(lifecycle.TopicEvents)
-	return &v1.None{}, nil
+	return rest.Done[v1.None](experiments.CompleteLength(ctx, d.DB, id, req.Op.Length, event), func() { d.Bus.Publish(lifecycle.TopicEvents) })
 }

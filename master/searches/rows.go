@@ -63,7 +63,7 @@ func AppendOperations(ctx context.Context, db *database.DB, room *experiments.Me
 		if err := room.Grow(ctx, tx, experiment, more); err != nil { // locks the experiment's row before its counter, like the loop
 			return err
 		}
-		n, err := tx.Exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
+		n, err := tx.Affect(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func TestHowLongTheAuditTrailIsKept(t *testing.T) {
 		for _, old := range []int{9, 11, 13} {
 			id, err := audit.Begin(t.Context(), db, audit.Entry{Username: "ada", Method: "POST"})
 			if err == nil {
-				_, err = db.Exec(t.Context(), `UPDATE audit SET at = now() - make_interval(days => $2) WHERE id = $1`, id, old)
+				err = db.Exec(t.Context(), `UPDATE audit SET at = now() - make_interval(days => $2) WHERE id = $1`, id, old)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -13,7 +14,7 @@ func commandWire(k shown) v1.Command {
 }
 
 func listedCommands(list []shown, p v1.Pagination) *v1.GetCommandsResponse {
-	return &v1.GetCommandsResponse{Commands: each(list, commandWire), Pagination: p}
+	return &v1.GetCommandsResponse{Commands: each.Of(list, commandWire), Pagination: p}
 }
 
 func oneCommand(k shown, config v1.Struct) *v1.GetCommandResponse {

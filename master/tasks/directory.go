@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/trial"
@@ -33,11 +34,7 @@ func (d Directory) Task(ctx context.Context, id, lately string) (proxy.Task, err
 // Tasks finds those of these tasks that exist.
 func (d Directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
 	list, err := database.Rows[proxy.Task](ctx, d.DB, proxyTasks+`WHERE k.id = ANY($1)`, ids)
-	found := make(map[string]proxy.Task, len(list))
-	for _, t := range list {
-		found[t.ID] = t
-	}
-	return found, err
+	return each.Keyed(list, func(t proxy.Task) string { return t.ID }), err
 }
 
 // Sessions returns the users of those of these sessions that are valid.
@@ -121,7 +118,7 @@ func (d Directory) CookieWho(ctx context.Context, hash []byte, task, lately stri
 
 // DropPasses deletes expired tickets, and cookies of tasks that ended some time ago.
 func DropPasses(ctx context.Context, db *database.DB) (int64, error) {
-	return db.Exec(ctx, `
+	return db.Affect(ctx, `
 		DELETE FROM passes p USING tasks k WHERE k.id = p.task_id
 			AND (p.expires_at < now() OR k.ended_at < now() - interval '1 day')`)
 }

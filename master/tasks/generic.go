@@ -84,25 +84,16 @@ func (d Deps) killGeneric(ctx context.Context, c *rest.Call, k Task, req *v1.Kil
 			return nil, err
 		}
 	}
-	return d.changed(KillTree(ctx, d.DB, id, "killed by "+c.Who().Username))
+	return rest.Done[v1.Empty](KillTree(ctx, d.DB, id, "killed by "+c.Who().Username), d.Changed)
 }
 
 func (d Deps) pauseGeneric(ctx context.Context, c *rest.Call, k Task, _ *v1.None) (*v1.Empty, error) {
-	return d.changed(PauseTree(ctx, d.DB, k.ID, "paused by "+c.Who().Username))
+	return rest.Done[v1.Empty](PauseTree(ctx, d.DB, k.ID, "paused by "+c.Who().Username), d.Changed)
 }
 
 func (d Deps) unpauseGeneric(ctx context.Context, _ *rest.Call, k Task, _ *v1.None) (*v1.Empty, error) {
 	if err := workspaces.OpenIn(ctx, d.DB, k.Pool, k.WorkspaceID); err != nil {
 		return nil, err
 	}
-	return d.changed(ResumeTree(ctx, d.DB, k.ID))
-}
-
-// changed wakes the loop after a change of what users want.
-func (d Deps) changed(err error) (*v1.Empty, error) {
-	if err != nil {
-		return nil, err
-	}
-	d.Changed()
-	return &v1.Empty{}, nil
+	return rest.Done[v1.Empty](ResumeTree(ctx, d.DB, k.ID), d.Changed)
 }

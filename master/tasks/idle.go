@@ -39,11 +39,7 @@ func (d Deps) reportIdle(ctx context.Context, c *rest.Call, id string, req *v1.I
 	case !req.Idle || limit <= 0:
 		return &v1.None{}, nil
 	}
-	if err := Kill(ctx, d.DB, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(limit))); err != nil {
-		return nil, err
-	}
-	d.Changed()
-	return &v1.None{}, nil
+	return rest.Done[v1.None](Kill(ctx, d.DB, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(limit))), d.Changed)
 }
 
 // formatDuration formats a time span without trailing zeros: 30m, 1h30m, 90s.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -65,10 +66,7 @@ type shown struct {
 
 // shown reads the rows of tasks that only their kind has.
 func (d Deps) shown(ctx context.Context, of Kind, list []Task) (out []shown, err error) {
-	ids := make([]string, len(list))
-	for i, k := range list {
-		ids[i] = k.ID
-	}
+	ids := each.Of(list, func(k Task) string { return k.ID })
 	var keys map[string]ShellKeys
 	var shows map[string]Board
 	switch of.Type {
@@ -87,15 +85,6 @@ func (d Deps) shown(ctx context.Context, of Kind, list []Task) (out []shown, err
 func (d Deps) one(ctx context.Context, of Kind, k Task) (shown, error) {
 	list, err := d.shown(ctx, of, []Task{k})
 	return list[0], err
-}
-
-// each is what wire makes of each task.
-func each[T any](list []shown, wire func(shown) T) []T {
-	out := make([]T, len(list))
-	for i, k := range list {
-		out[i] = wire(k)
-	}
-	return out
 }
 
 // A handler is a handler of an endpoint for a task that its path names.

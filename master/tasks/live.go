@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -42,12 +43,10 @@ func (d Deps) liveTasks(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetT
 // proxyPorts are the ports of a task with the names of their services: the proxy forwards
 // /proxy/<service>/.
 func proxyPorts(task string, ports expconf.ProxyPorts) []v1.ProxyPortConfig {
-	list := make([]v1.ProxyPortConfig, len(ports))
-	for i, p := range ports {
-		list[i] = v1.ProxyPortConfig{Port: p.ProxyPort, ProxyTcp: optional.Value(p.ProxyTCP), Unauthenticated: optional.Value(p.Unauthenticated),
+	return each.Of(ports, func(p expconf.ProxyPort) v1.ProxyPortConfig {
+		return v1.ProxyPortConfig{Port: p.ProxyPort, ProxyTcp: optional.Value(p.ProxyTCP), Unauthenticated: optional.Value(p.Unauthenticated),
 			ServiceID: task + ":" + strconv.Itoa(p.ProxyPort)}
-	}
-	return list
+	})
 }
 
 // oldTasks is liveTasks in the form for clients from before /api/v1.

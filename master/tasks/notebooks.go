@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -22,7 +23,7 @@ func (k Task) address() string {
 }
 
 func listedNotebooks(list []shown, p v1.Pagination) *v1.GetNotebooksResponse {
-	return &v1.GetNotebooksResponse{Notebooks: each(list, notebookWire), Pagination: p}
+	return &v1.GetNotebooksResponse{Notebooks: each.Of(list, notebookWire), Pagination: p}
 }
 
 func oneNotebook(k shown, config v1.Struct) *v1.GetNotebookResponse {

@@ -95,10 +95,9 @@ func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter) ([]Task
 
 // Kill requests the end of a task that is not a trial. The first reason counts.
 func Kill(ctx context.Context, db *database.DB, id, reason string) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		UPDATE tasks SET desired = 'kill', kill_reason = CASE WHEN desired = 'kill' THEN kill_reason ELSE $2 END
 		WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, reason)
-	return err
 }
 
 // Prioritize changes the priority of a task that is not a trial.
@@ -117,23 +116,13 @@ func PrioritizeIn(ctx context.Context, tx *database.DB, id string, priority int)
 // PrioritizeAttempts sets a new priority for the live attempts of tasks, so that queued attempts
 // move in the queue.
 func PrioritizeAttempts(ctx context.Context, tx *database.DB, tasks []string, priority int) error {
-	_, err := tx.Exec(ctx, `UPDATE allocations SET priority = $2 WHERE task_id = ANY($1) AND state <> 'TERMINATED'`, tasks, priority)
-	return err
+	return tx.Exec(ctx, `UPDATE allocations SET priority = $2 WHERE task_id = ANY($1) AND state <> 'TERMINATED'`, tasks, priority)
 }
 
 // Counts counts the tasks of each type that have not ended.
 func Counts(ctx context.Context, db *database.DB, in auth.Scope) (map[string]int, error) {
-	type count struct {
-		Type string `db:"type"`
-		N    int    `db:"n"`
-	}
-	list, err := database.Rows[count](ctx, db, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL
+	return database.Map[string, int](ctx, db, `SELECT type, count(*) FROM tasks WHERE ended_at IS NULL
 		AND ($1::int[] IS NULL OR workspace_id = ANY($1)) GROUP BY type`, in.Only())
-	counts := make(map[string]int, len(list))
-	for _, c := range list {
-		counts[c.Type] = c.N
-	}
-	return counts, err
 }
 
 // CallsOf is the owner, for the database, of the calls of a user's tasks.

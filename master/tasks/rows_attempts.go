@@ -67,11 +67,7 @@ const maxPortsListed = 20_000
 // LivePorts are the ports of attempts that have begun and not ended, by attempt; of very many, those of each owner's newest.
 // Before that nobody can open them.
 func LivePorts(ctx context.Context, db *database.DB, in auth.Scope) (map[string]expconf.ProxyPorts, error) {
-	type found struct {
-		ID    string             `db:"id"`
-		Ports expconf.ProxyPorts `db:"ports"`
-	}
-	list, err := database.Rows[found](ctx, db, `
+	return database.Map[string, expconf.ProxyPorts](ctx, db, `
 		SELECT id, ports FROM (
 			SELECT id, ports, sum(jsonb_array_length(ports)) OVER (ORDER BY own, id) AS listed FROM (
 			SELECT id, ports, sum(jsonb_array_length(ports)) OVER (PARTITION BY owner_id ORDER BY claimed_at DESC, id) AS own FROM (
@@ -81,9 +77,4 @@ func LivePorts(ctx context.Context, db *database.DB, in auth.Scope) (map[string]
 				WHERE a.state <> 'TERMINATED' AND k.type <> 'CHECKPOINT_GC' AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))) live
 			WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]') of_owner) numbered
 		WHERE listed <= $2`, in.Only(), maxPortsListed)
-	ports := make(map[string]expconf.ProxyPorts, len(list))
-	for _, f := range list {
-		ports[f.ID] = f.Ports
-	}
-	return ports, err
 }

@@ -141,6 +141,5 @@ func checkLive(ctx context.Context, tx *database.DB, id string, owner int) error
 
 // lockOwner keeps other requests of a user from counting the user's tasks until the transaction ends.
 func lockOwner(ctx context.Context, tx *database.DB, owner int) error {
-	_, err := tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, owner)
-	return err
+	return tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, owner)
 }

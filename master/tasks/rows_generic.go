@@ -48,16 +48,13 @@ func lockParent(ctx context.Context, db *database.DB, parent *string) error {
 	if parent == nil {
 		return nil
 	}
-	type ancestor struct {
-		Killed bool `db:"killed"`
-	}
-	list, err := database.Rows[ancestor](ctx, db, `SELECT desired = 'kill' AS killed FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
+	killed, err := database.Scalars[bool](ctx, db, `SELECT desired = 'kill' FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
 	switch {
 	case err != nil:
 		return err
-	case len(list) == 0:
+	case len(killed) == 0:
 		return fault.New(fault.NotFound, "parentId: there is no generic task %s", fault.Clip(*parent))
-	case list[0].Killed:
+	case killed[0]:
 		return fault.New(fault.Invalid, "parentId: task %s was killed, so no task can start below it", *parent)
 	}
 	depth, err := database.Scalar[int](ctx, db, `WITH RECURSIVE line AS (
@@ -83,7 +80,7 @@ func RootOf(ctx context.Context, db *database.DB, id string) (string, error) {
 // locked gets no child.
 func lockTree(ctx context.Context, db *database.DB, id string) error {
 	for last := int64(-1); ; {
-		n, err := db.Exec(ctx, tree+` SELECT FROM tasks WHERE id IN (SELECT id FROM tree) ORDER BY id FOR UPDATE`, id)
+		n, err := db.Affect(ctx, tree+` SELECT FROM tasks WHERE id IN (SELECT id FROM tree) ORDER BY id FOR UPDATE`, id)
 		if err != nil || n == last {
 			return err
 		}
@@ -110,9 +107,8 @@ func PauseTree(ctx context.Context, db *database.DB, id, reason string) error {
 		case k.NoPause:
 			return fault.New(fault.Invalid, "cannot pause task %s as it was created with noPause", id)
 		}
-		_, err := tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'pause', kill_reason = $2
+		return tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'pause', kill_reason = $2
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired = 'run' AND NOT no_pause`, id, reason)
-		return err
 	})
 }
 
@@ -122,9 +118,8 @@ func ResumeTree(ctx context.Context, db *database.DB, id string) error {
 		if k.Phase != "PAUSED" {
 			return fault.New(fault.Invalid, "cannot unpause task %s as it is not in paused state: its state is '%s'", id, k.Phase)
 		}
-		_, err := tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'run', kill_reason = ''
+		return tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'run', kill_reason = ''
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired = 'pause'`, id)
-		return err
 	})
 }
 

@@ -114,7 +114,7 @@ func TestParentsOfGenericTasks(t *testing.T) {
 			t.Errorf("below %s: %v", parent, err)
 		}
 	}
-	if _, err := w.DB.Exec(t.Context(), `UPDATE tasks SET desired = 'pause' WHERE id = 'nb'`); err == nil {
+	if err := w.DB.Exec(t.Context(), `UPDATE tasks SET desired = 'pause' WHERE id = 'nb'`); err == nil {
 		t.Error("a notebook is paused")
 	}
 	w.generic("g0", "", false)

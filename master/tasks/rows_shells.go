@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // ShellKeys are the SSH keys of one shell: a key pair for the user who logs in, and the key
@@ -18,11 +19,10 @@ type ShellKeys struct {
 }
 
 func insertShellKeys(ctx context.Context, db *database.DB, task string, k ShellKeys) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO shell_keys (task_id, private_key, public_key, host_private_key, host_public_key)
 		VALUES (@task, @private, @public, @hostPrivate, @hostPublic)`,
 		database.Args{"task": task, "private": k.PrivateKey, "public": k.PublicKey, "hostPrivate": k.HostPrivateKey, "hostPublic": k.HostPublicKey})
-	return err
 }
 
 // ShellKeysOf reads the keys of shells, by task. The result omits unknown tasks.
@@ -30,9 +30,5 @@ func ShellKeysOf(ctx context.Context, db *database.DB, tasks []string) (map[stri
 	list, err := database.Rows[ShellKeys](ctx, db, `
 		SELECT s.task_id, s.private_key, s.public_key, s.host_private_key, s.host_public_key, coalesce(u.agent_user::text, '') AS agent_user
 		FROM shell_keys s JOIN tasks k ON k.id = s.task_id JOIN users u ON u.id = k.owner_id WHERE s.task_id = ANY($1)`, tasks)
-	found := make(map[string]ShellKeys, len(list))
-	for _, k := range list {
-		found[k.TaskID] = k
-	}
-	return found, err
+	return each.Keyed(list, func(k ShellKeys) string { return k.TaskID }), err
 }

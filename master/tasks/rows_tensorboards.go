@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -15,19 +16,14 @@ type Board struct {
 }
 
 func insertTensorboard(ctx context.Context, db *database.DB, taskID string, t Board) error {
-	_, err := db.Exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
+	return db.Exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
 		taskID, append([]int{}, t.ExperimentIDs...), append([]int{}, t.TrialIDs...))
-	return err
 }
 
 // Boards reads the experiments and trials of TensorBoards, by task.
 func Boards(ctx context.Context, db *database.DB, tasks []string) (map[string]Board, error) {
 	list, err := database.Rows[Board](ctx, db, `SELECT task_id, experiment_ids, trial_ids FROM tensorboards WHERE task_id = ANY($1)`, tasks)
-	found := make(map[string]Board, len(list))
-	for _, t := range list {
-		found[t.TaskID] = t
-	}
-	return found, err
+	return each.Keyed(list, func(t Board) string { return t.TaskID }), err
 }
 
 // ShownBy lists the trials that a TensorBoard shows.

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -23,7 +24,7 @@ func shellWire(k shown) v1.Shell {
 }
 
 func listedShells(list []shown, p v1.Pagination) *v1.GetShellsResponse {
-	return &v1.GetShellsResponse{Shells: each(list, shellWire), Pagination: p}
+	return &v1.GetShellsResponse{Shells: each.Of(list, shellWire), Pagination: p}
 }
 
 func oneShell(k shown, config v1.Struct) *v1.GetShellResponse {

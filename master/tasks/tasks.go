@@ -25,6 +25,7 @@ package tasks
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/trial"
@@ -54,7 +55,7 @@ func (d Deps) task(ctx context.Context, c *rest.Call, k Task, _ *v1.None) (*v1.G
 		return nil, err
 	}
 	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.Called(), TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt,
-		ParentID: k.ParentID, ForkedFrom: k.ForkedFrom, NoPause: k.NoPause}}
+		ParentID: k.ParentID, ForkedFrom: k.ForkedFrom, NoPause: k.NoPause, Allocations: each.Of(list, attemptWire)}}
 	if k.Type == task.Generic {
 		config, err := submittedConfig(k, c.Who())
 		if err != nil {
@@ -62,9 +63,6 @@ func (d Deps) task(ctx context.Context, c *rest.Call, k Task, _ *v1.None) (*v1.G
 		}
 		state := k.phase()
 		resp.Task.Config, resp.Task.TaskState = &config, &state
-	}
-	for _, x := range list {
-		resp.Task.Allocations = append(resp.Task.Allocations, attemptWire(x))
 	}
 	return resp, nil
 }

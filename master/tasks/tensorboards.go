@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -15,7 +16,7 @@ func tensorboardWire(k shown) v1.Tensorboard {
 }
 
 func listedTensorboards(list []shown, p v1.Pagination) *v1.GetTensorboardsResponse {
-	return &v1.GetTensorboardsResponse{Tensorboards: each(list, tensorboardWire), Pagination: p}
+	return &v1.GetTensorboardsResponse{Tensorboards: each.Of(list, tensorboardWire), Pagination: p}
 }
 
 func oneTensorboard(k shown, config v1.Struct) *v1.GetTensorboardResponse {

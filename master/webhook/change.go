@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -23,10 +24,11 @@ func (d Deps) remove(ctx context.Context, _ *rest.Call, w Webhook, _ *v1.None) (
 }
 
 func (d Deps) test(ctx context.Context, c *rest.Call, w Webhook, _ *v1.None) (*v1.TestWebhookResponse, error) {
-	if !d.tests.Take(c.Who().UserID) {
+	leave, err := d.tests.Join(strconv.Itoa(c.Who().UserID))
+	if err != nil {
 		return nil, fault.New(fault.TooMany, "another test of yours is still running; try again in a moment")
 	}
-	defer d.tests.Free(c.Who().UserID)
+	defer leave()
 	if _, err := d.Sender.Test(ctx, w); err != nil {
 		return nil, fault.New(fault.Invalid, "the test of webhook %d failed: %w", w.ID, err)
 	}

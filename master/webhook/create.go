@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/rest"
@@ -23,11 +24,7 @@ func (d Deps) list(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetWebhoo
 		owner = 0
 	}
 	list, err := List(ctx, d.DB, c.Scope(), owner)
-	resp := &v1.GetWebhooksResponse{Webhooks: make([]v1.Webhook, len(list))}
-	for i, w := range list {
-		resp.Webhooks[i] = wire(w, c.Who())
-	}
-	return resp, err
+	return &v1.GetWebhooksResponse{Webhooks: each.Of(list, func(w Webhook) v1.Webhook { return wire(w, c.Who()) })}, err
 }
 
 func (d Deps) create(ctx context.Context, c *rest.Call, req *v1.Webhook) (*v1.PostWebhookResponse, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -29,11 +30,7 @@ func (d Deps) deliveries(ctx context.Context, _ *rest.Call, w Webhook, req *v1.G
 		return nil, fault.New(fault.Invalid, "before: expected the id of a delivery, found %d", before)
 	}
 	list, err := Deliveries(ctx, d.DB, w.ID, before, limit)
-	resp := &v1.GetWebhookDeliveriesResponse{Deliveries: make([]v1.WebhookDelivery, len(list))}
-	for i, it := range list {
-		resp.Deliveries[i] = wireDelivery(it)
-	}
-	return resp, err
+	return &v1.GetWebhookDeliveriesResponse{Deliveries: each.Of(list, wireDelivery)}, err
 }
 
 func wireDelivery(d Delivery) v1.WebhookDelivery {

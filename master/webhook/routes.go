@@ -32,12 +32,12 @@ type Deps struct {
 	// Custom limits the events that users send; nil: as many as users may send.
 	Custom *cache.Rates[int]
 
-	tests *rest.Turns // of users who send test events; Routes makes them
+	tests *rest.Places // of users who send test events; Routes makes them
 }
 
 // Routes adds the endpoints of webhooks.
 func Routes(r *rest.Router, d Deps) {
-	d.tests = rest.NewTurns(maxTests)
+	d.tests = rest.NewPlaces("tests", maxTests, 1)
 	d.Custom = cmp.Or(d.Custom, cache.NewRates[int](maxCustomEvents, customEventEvery, maxSenders))
 	one, log := d.on(refusedWith), d.on(forbidden)
 	rest.Serve(r, v1.ListWebhooks, d.list)

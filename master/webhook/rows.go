@@ -44,7 +44,7 @@ func notFound(id int) error { return fault.New(fault.NotFound, "webhook %d not f
 func Insert(ctx context.Context, db *database.DB, w Webhook) (id int, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		// One creation at a time, so that the limits hold.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks', 0))`); err != nil {
+		if err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks', 0))`); err != nil {
 			return err
 		}
 		if err := hasRoom(ctx, tx, w); err != nil {
@@ -61,7 +61,7 @@ func Insert(ctx context.Context, db *database.DB, w Webhook) (id int, err error)
 				err = failed
 			}
 			if err == nil {
-				_, err = tx.Exec(ctx, `INSERT INTO webhook_triggers (webhook_id, type, condition) VALUES ($1, $2, $3::text::jsonb)`, id, t.Type, string(condition))
+				err = tx.Exec(ctx, `INSERT INTO webhook_triggers (webhook_id, type, condition) VALUES ($1, $2, $3::text::jsonb)`, id, t.Type, string(condition))
 			}
 		}
 		return err

@@ -94,16 +94,15 @@ type DeliveryResult struct {
 // RecordDelivery stores the result of a try, and removes what is too old for the log. It locks the
 // webhook before the delivery, as the deletion of a webhook does: they cannot deadlock.
 func RecordDelivery(ctx context.Context, db *database.DB, r DeliveryResult) error {
-	_, err := db.Exec(ctx, `UPDATE webhooks SET served_at = clock_timestamp() WHERE id = $1`, r.WebhookID)
-	if err != nil {
+	if err := db.Exec(ctx, `UPDATE webhooks SET served_at = clock_timestamp() WHERE id = $1`, r.WebhookID); err != nil {
 		return err
 	}
-	n, err := db.Exec(ctx, `
+	n, err := db.Affect(ctx, `
 		UPDATE webhook_deliveries SET tries = tries + 1, state = $2, due_at = now() + $3::interval, status = nullif($4, 0), error = $5,
 			ended_at = CASE WHEN $2 <> 'WAITING' THEN now() END
 		WHERE id = $1 AND state = 'WAITING'`, r.ID, r.State, r.RetryAfter, r.Status, database.TextUpTo(r.Error, maxError))
 	if err == nil && n == 1 && r.State != "WAITING" {
-		if _, err = db.Exec(ctx, `UPDATE webhooks SET waiting = greatest(waiting - 1, 0) WHERE id = $1`, r.WebhookID); err == nil {
+		if err = db.Exec(ctx, `UPDATE webhooks SET waiting = greatest(waiting - 1, 0) WHERE id = $1`, r.WebhookID); err == nil {
 			err = prune(ctx, db, r.WebhookID)
 		}
 	}
@@ -111,16 +110,15 @@ func RecordDelivery(ctx context.Context, db *database.DB, r DeliveryResult) erro
 }
 
 func prune(ctx context.Context, db *database.DB, webhook int) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND state <> 'WAITING' AND id <= (
 			SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND state <> 'WAITING' ORDER BY id DESC OFFSET $2 LIMIT 1)`, webhook, keptDeliveries)
-	return err
 }
 
 // RecordTest stores an event that was sent for a test.
 func RecordTest(ctx context.Context, db *database.DB, d Delivery, r DeliveryResult) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		_, err := tx.Exec(ctx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, tries, status, error)
+		err := tx.Exec(ctx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, tries, status, error)
 			SELECT w.id, $2, $3::text::jsonb, $4, now(), 1, nullif($5, 0), $6 FROM webhooks w WHERE w.id = $1`+lockedWebhooks,
 			d.WebhookID, d.EventID, string(d.Event), r.State, r.Status, database.TextUpTo(r.Error, maxError))
 		if err != nil {
@@ -141,7 +139,7 @@ func Deliveries(ctx context.Context, db *database.DB, webhook int, before int64,
 // the same id. It returns the id of the new delivery.
 func Redeliver(ctx context.Context, db *database.DB, webhook int, id int64) (again int64, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		taken, err := tx.Exec(ctx, `UPDATE webhooks w SET waiting = waiting + 1 WHERE id = $1 AND waiting < $2 AND (
+		taken, err := tx.Affect(ctx, `UPDATE webhooks w SET waiting = waiting + 1 WHERE id = $1 AND waiting < $2 AND (
 			SELECT coalesce(sum(x.waiting), 0) FROM workspaces mine JOIN workspaces s ON s.owner_id = mine.owner_id JOIN webhooks x ON x.workspace_id = s.id
 			WHERE mine.id = w.workspace_id) < $3`, webhook, MaxWaiting, maxOwnerWaiting)
 		if err != nil {

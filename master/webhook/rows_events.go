@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/webhook/event"
 )
@@ -62,8 +61,7 @@ func QueueStateChange(queue func(sql string, args ...any), id int, from, to stri
 
 // FireStateChange adds the event of a change that a program made. Programs may change a state at any rate, unlike the loop.
 func FireStateChange(ctx context.Context, db *database.DB, id int, to string) error {
-	_, err := db.Exec(ctx, stateChanges+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`, id, to, maxOutbox)
-	return err
+	return db.Exec(ctx, stateChanges+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`, id, to, maxOutbox)
 }
 
 // FireCustom adds an event that a program or a user sends for an experiment, and returns the number of webhooks that receive it.
@@ -118,23 +116,16 @@ func Thresholds(ctx context.Context, db *database.DB) ([]Threshold, error) {
 	return database.Rows[Threshold](ctx, db, `SELECT id, condition FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED' ORDER BY id`)
 }
 
-// TrialThresholds are the thresholds that the reports of a trial may exceed.
-type TrialThresholds struct {
-	Trial    int   `db:"trial"`
-	Triggers []int `db:"triggers"`
-}
-
 // Wanted returns the thresholds that the reports of trials may exceed, by trials: those of the webhooks that receive a trial's events, without
 // those that have fired for it. Trials have none while maxOwnerWaiting events of their workspace's owner wait to be spread: the owner's webhooks
 // have no room for more.
-func Wanted(ctx context.Context, db *database.DB, trials []int) (map[int]TrialThresholds, error) {
-	list, err := database.Rows[TrialThresholds](ctx, db, `
+func Wanted(ctx context.Context, db *database.DB, trials []int) (map[int][]int, error) {
+	return database.Map[int, []int](ctx, db, `
 		WITH v AS MATERIALIZED (SELECT e.id AS experiment_id, p.workspace_id, s.owner_id, `+hooksOf+` FROM `+experimentJoins+` WHERE e.id IN (SELECT experiment_id FROM trials WHERE id = ANY($1))),
 		filled AS MATERIALIZED (SELECT f.owner_id FROM (SELECT DISTINCT owner_id FROM v) f WHERE $2 <= (SELECT count(*) FROM (SELECT FROM workspaces s JOIN webhook_outbox o ON o.workspace_id = s.id WHERE s.owner_id = f.owner_id LIMIT $2) o)),
 		m AS MATERIALIZED (SELECT v.experiment_id, t.id AS trigger FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id JOIN v ON `+receives+` WHERE t.type = 'METRIC_THRESHOLD_EXCEEDED' AND v.owner_id NOT IN (SELECT owner_id FROM filled))
-		SELECT r.id AS trial, array_agg(m.trigger ORDER BY m.trigger) AS triggers FROM trials r JOIN m ON m.experiment_id = r.experiment_id
+		SELECT r.id, array_agg(m.trigger ORDER BY m.trigger) FROM trials r JOIN m ON m.experiment_id = r.experiment_id
 		WHERE r.id = ANY($1) AND NOT EXISTS (SELECT FROM webhook_fired f WHERE f.trigger_id = m.trigger AND f.task_id = r.task_id) GROUP BY r.id`, trials, maxOwnerWaiting)
-	return each.Keyed(list, func(t TrialThresholds) int { return t.Trial }), err
 }
 
 // FireThresholds adds the events of reports that exceed thresholds that are wanted, in their order. A trigger fires once for each trial.
@@ -144,7 +135,7 @@ func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) e
 	for i, h := range hits {
 		triggers[i], trials[i], steps[i], values[i] = h.Trigger, h.Trial, h.Steps, h.Value
 	}
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		WITH u AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::float8[]) WITH ORDINALITY AS u(trigger, trial, steps, value, place)),
 		v AS MATERIALIZED (SELECT r.id AS trial, r.task_id, p.workspace_id, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment
 			FROM `+experimentJoins+` JOIN trials r ON r.experiment_id = e.id WHERE r.id IN (SELECT trial FROM u)),
@@ -154,5 +145,4 @@ func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) e
 			FROM u JOIN v ON v.trial = u.trial JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id JOIN tasks k ON k.id = v.task_id FOR KEY SHARE OF w, t, k SKIP LOCKED),
 		fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, task_id FROM m ORDER BY trigger, task_id ON CONFLICT DO NOTHING RETURNING trigger_id, task_id)
 		`+PutEvents+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id ORDER BY m.place`, triggers, trials, steps, values)
-	return err
 }

@@ -2,9 +2,11 @@ package webhook
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Whatever fires an event adds one row to webhook_outbox, and nothing that grows with the number of webhooks: state changes fire in the
@@ -116,22 +118,11 @@ func routesOf(ctx context.Context, db *database.DB, events []int64) ([]route, er
 
 // locked locks the webhooks of routes, and returns the routes of those that still exist, with how many events wait for each.
 func locked(ctx context.Context, db *database.DB, routes []route) ([]route, error) {
-	var ids []int
-	for _, r := range routes {
-		ids = append(ids, r.Webhook)
-	}
+	ids := each.Of(routes, func(r route) int { return r.Webhook })
 	slices.Sort(ids)
-	type hook struct {
-		ID      int `db:"id"`
-		Waiting int `db:"waiting"`
-	}
-	hooks, err := database.Rows[hook](ctx, db, `SELECT id, waiting FROM webhooks WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, slices.Compact(ids))
+	waiting, err := database.Map[int, int](ctx, db, `SELECT id, waiting FROM webhooks WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, slices.Compact(ids))
 	if err != nil {
 		return nil, err
-	}
-	waiting := map[int]int{}
-	for _, h := range hooks {
-		waiting[h.ID] = h.Waiting
 	}
 	kept := routes[:0]
 	for _, r := range routes {
@@ -152,18 +143,12 @@ func dropOverflow(ctx context.Context, db *database.DB, routes []route) error {
 			ofOwner[r.Owner], owners = 0, append(owners, r.Owner)
 		}
 	}
-	type sum struct {
-		Owner   int `db:"owner"`
-		Waiting int `db:"waiting"`
-	}
-	sums, err := database.Rows[sum](ctx, db, `SELECT s.owner_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
+	sums, err := database.Map[int, int](ctx, db, `SELECT s.owner_id, sum(w.waiting)::int FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
 		WHERE s.owner_id = ANY($1) GROUP BY 1`, owners)
 	if err != nil {
 		return err
 	}
-	for _, s := range sums {
-		ofOwner[s.Owner] = s.Waiting
-	}
+	maps.Copy(ofOwner, sums)
 	ofSource, err := sourcesOf(ctx, db, waiting)
 	if err != nil {
 		return err
@@ -224,7 +209,7 @@ func deliver(ctx context.Context, db *database.DB, events []int64, routes []rout
 		full[r.Webhook] = full[r.Webhook] || r.dropped
 		of, to, from, dropped = append(of, r.Event), append(to, r.Webhook), append(from, r.Source), append(dropped, r.dropped)
 	}
-	_, err := db.Exec(ctx, `
+	err := db.Exec(ctx, `
 		WITH taken AS (DELETE FROM webhook_outbox WHERE id = ANY($1) RETURNING id, event_id, event),
 		made AS (INSERT INTO webhook_deliveries (webhook_id, owner_id, event_id, event, state, ended_at, error)
 			SELECT u.webhook, nullif(u.source, 0), o.event_id, o.event, CASE WHEN u.dropped THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN u.dropped THEN now() END,
@@ -243,8 +228,7 @@ func deliver(ctx context.Context, db *database.DB, events []int64, routes []rout
 
 // RecountWaiting corrects the numbers of waiting events. A new leader calls it.
 func RecountWaiting(ctx context.Context, db *database.DB) error {
-	_, err := db.Exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
+	return db.Exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
 			SELECT x.id, (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = x.id AND d.state = 'WAITING')::int AS n FROM webhooks x) c
 		WHERE w.id = c.id AND w.waiting <> c.n`)
-	return err
 }

@@ -78,7 +78,7 @@ func (d Deps) bindPool(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v1.
 	if err != nil {
 		return nil, err
 	}
-	return d.rebound(Bind(ctx, d.DB, p.Name, ids))
+	return rest.Done[v1.None](Bind(ctx, d.DB, p.Name, ids), d.BindingsChanged)
 }
 
 func (d Deps) unbindPool(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
@@ -86,7 +86,7 @@ func (d Deps) unbindPool(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v
 	if err != nil {
 		return nil, err
 	}
-	return d.rebound(Unbind(ctx, d.DB, p.Name, ids))
+	return rest.Done[v1.None](Unbind(ctx, d.DB, p.Name, ids), d.BindingsChanged)
 }
 
 func (d Deps) replaceBindings(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
@@ -94,16 +94,7 @@ func (d Deps) replaceBindings(ctx context.Context, _ *rest.Call, p *pool.Pool, r
 	if err != nil {
 		return nil, err
 	}
-	return d.rebound(ReplaceBindings(ctx, d.DB, p.Name, ids))
-}
-
-// rebound wakes the loop after a change of bindings.
-func (d Deps) rebound(err error) (*v1.None, error) {
-	if err != nil {
-		return nil, err
-	}
-	d.BindingsChanged()
-	return &v1.None{}, nil
+	return rest.Done[v1.None](ReplaceBindings(ctx, d.DB, p.Name, ids), d.BindingsChanged)
 }
 
 func (d Deps) poolWorkspaces(ctx context.Context, c *rest.Call, p *pool.Pool, req *v1.GetListRequest) (*v1.ListWorkspacesBoundToRPResponse, error) {

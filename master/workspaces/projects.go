@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
@@ -29,16 +30,9 @@ func wireProject(p Project, in projectContents) v1.Project {
 
 // projectWires are projects with the counts of what they contain.
 func (d Deps) projectWires(ctx context.Context, list []Project) ([]v1.Project, error) {
-	ids := make([]int, len(list))
-	for i, p := range list {
-		ids[i] = p.ID
-	}
+	ids := each.Of(list, func(p Project) int { return p.ID })
 	contents, err := contentsOfProjects(ctx, d.DB, ids)
-	var out []v1.Project
-	for _, p := range list {
-		out = append(out, wireProject(p, contents[p.ID]))
-	}
-	return out, err
+	return each.Of(list, func(p Project) v1.Project { return wireProject(p, contents[p.ID]) }), err
 }
 
 func (d Deps) projectWire(ctx context.Context, p Project) (v1.Project, error) {

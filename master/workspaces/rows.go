@@ -106,8 +106,7 @@ func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name str
 		if err != nil || !bool(roles) {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
-		return err
+		return tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
 	})
 	if fault.Is(err, fault.Conflict) {
 		return Workspace{}, fault.New(fault.Conflict, "workspace %q already exists", name)
@@ -121,7 +120,7 @@ func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name str
 // Change changes the name of a workspace, and merges settings into its settings; nil
 // leaves them unchanged.
 func Change(ctx context.Context, db *database.DB, id int, name *string, settings []byte) error {
-	n, err := db.Exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
+	n, err := db.Affect(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
 		WHERE id = $1 AND NOT immutable`, id, name, database.JSONOrNull(settings))
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "workspace %q already exists", *name)
@@ -157,26 +156,15 @@ func Lock(ctx context.Context, db *database.DB, id int) error {
 
 // Pin pins a workspace for a user; pinning it again changes nothing.
 func Pin(ctx context.Context, db *database.DB, user, workspace int) error {
-	_, err := db.Exec(ctx, `INSERT INTO workspace_pins (user_id, workspace_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, user, workspace)
-	return err
+	return db.Exec(ctx, `INSERT INTO workspace_pins (user_id, workspace_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, user, workspace)
 }
 
 // Unpin unpins it.
 func Unpin(ctx context.Context, db *database.DB, user, workspace int) error {
-	_, err := db.Exec(ctx, `DELETE FROM workspace_pins WHERE user_id = $1 AND workspace_id = $2`, user, workspace)
-	return err
+	return db.Exec(ctx, `DELETE FROM workspace_pins WHERE user_id = $1 AND workspace_id = $2`, user, workspace)
 }
 
 // Pins lists the workspaces that a user has pinned, and since when.
 func Pins(ctx context.Context, db *database.DB, user int) (map[int]time.Time, error) {
-	type pin struct {
-		WorkspaceID int       `db:"workspace_id"`
-		At          time.Time `db:"pinned_at"`
-	}
-	list, err := database.Rows[pin](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
-	pins := make(map[int]time.Time, len(list))
-	for _, p := range list {
-		pins[p.WorkspaceID] = p.At
-	}
-	return pins, err
+	return database.Map[int, time.Time](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
 }

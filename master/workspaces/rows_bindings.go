@@ -29,7 +29,7 @@ func OfPool(ctx context.Context, db *database.DB, in auth.Scope, pool string) ([
 
 // Bind adds bindings of a pool.
 func Bind(ctx context.Context, db *database.DB, pool string, ids []int) error {
-	_, err := db.Exec(ctx, `INSERT INTO pool_bindings (pool, workspace_id) SELECT $1, unnest($2::int[])`, pool, ids)
+	err := db.Exec(ctx, `INSERT INTO pool_bindings (pool, workspace_id) SELECT $1, unnest($2::int[])`, pool, ids)
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "pool %s is bound to one of the workspaces already, or a workspace is named twice", pool)
 	}
@@ -38,33 +38,23 @@ func Bind(ctx context.Context, db *database.DB, pool string, ids []int) error {
 
 // Unbind removes bindings of a pool; a pool without bindings is open to all workspaces.
 func Unbind(ctx context.Context, db *database.DB, pool string, ids []int) error {
-	_, err := db.Exec(ctx, `DELETE FROM pool_bindings WHERE pool = $1 AND workspace_id = ANY($2)`, pool, ids)
-	return err
+	return db.Exec(ctx, `DELETE FROM pool_bindings WHERE pool = $1 AND workspace_id = ANY($2)`, pool, ids)
 }
 
 // ReplaceBindings binds a pool to exactly these workspaces.
 func ReplaceBindings(ctx context.Context, db *database.DB, pool string, ids []int) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM pool_bindings WHERE pool = $1 AND NOT workspace_id = ANY(coalesce($2::int[], '{}'))`, pool, ids); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM pool_bindings WHERE pool = $1 AND NOT workspace_id = ANY(coalesce($2::int[], '{}'))`, pool, ids); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO pool_bindings (pool, workspace_id) SELECT $1, unnest($2::int[]) ON CONFLICT DO NOTHING`, pool, ids)
-		return err
+		return tx.Exec(ctx, `INSERT INTO pool_bindings (pool, workspace_id) SELECT $1, unnest($2::int[]) ON CONFLICT DO NOTHING`, pool, ids)
 	})
 }
 
 // Named finds workspaces by their names; the result omits those that do not exist.
 func Named(ctx context.Context, db *database.DB, names []string) (map[string]int, error) {
-	list, err := database.Rows[struct {
-		ID   int    `db:"id"`
-		Name string `db:"name"`
-	}](ctx, db, `SELECT id, name FROM workspaces WHERE name = ANY($1)`, names)
-	found := make(map[string]int, len(list))
-	for _, w := range list {
-		found[w.Name] = w.ID
-	}
-	return found, err
+	return database.Map[string, int](ctx, db, `SELECT name, id FROM workspaces WHERE name = ANY($1)`, names)
 }
 
 // Open fails unless a workspace may use a pool.

@@ -31,17 +31,15 @@ func Policies(ctx context.Context, db *database.DB, workspace int, workload stri
 
 // SetPolicy stores a policy in place of the one before.
 func SetPolicy(ctx context.Context, db *database.DB, p Policy, by int) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO config_policies (workspace_id, workload, source, set_by) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (coalesce(workspace_id, 0), workload) DO UPDATE SET source = $3, set_by = $4, set_at = now()`,
 		p.WorkspaceID, p.Workload, p.Source, by)
-	return err
 }
 
 // DeletePolicy deletes a policy, if there is one.
 func DeletePolicy(ctx context.Context, db *database.DB, workspace *int, workload string) error {
-	_, err := db.Exec(ctx, `DELETE FROM config_policies WHERE workspace_id IS NOT DISTINCT FROM $1 AND workload = $2`, workspace, workload)
-	return err
+	return db.Exec(ctx, `DELETE FROM config_policies WHERE workspace_id IS NOT DISTINCT FROM $1 AND workload = $2`, workspace, workload)
 }
 
 // PolicyNamed is what messages call a policy.

@@ -148,7 +148,7 @@ type ProjectChange struct {
 
 // ChangeProject changes a project.
 func ChangeProject(ctx context.Context, db *database.DB, id int, ch ProjectChange) error {
-	n, err := db.Exec(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
+	n, err := db.Affect(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
 			description = coalesce(@description, description), notes = coalesce(@notes::jsonb, notes)
 		WHERE id = @id AND (@were::jsonb IS NULL OR notes = @were::jsonb) AND (NOT immutable OR (@name::text IS NULL AND @key::text IS NULL AND @description::text IS NULL))`,
 		database.Args{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": database.JSONOrNull(ch.Notes), "were": database.JSONOrNull(ch.NotesWere)})
@@ -170,9 +170,8 @@ func ArchiveProject(ctx context.Context, db *database.DB, id int, archived bool)
 
 // NoteVisit stores that a user looked at a project now.
 func NoteVisit(ctx context.Context, db *database.DB, user, project int) error {
-	_, err := db.Exec(ctx, `INSERT INTO project_visits (user_id, project_id) VALUES ($1, $2)
+	return db.Exec(ctx, `INSERT INTO project_visits (user_id, project_id) VALUES ($1, $2)
 		ON CONFLICT (user_id, project_id) DO UPDATE SET at = now()`, user, project)
-	return err
 }
 
 // VisitedProjects lists the projects that a user has looked at, the latest first.

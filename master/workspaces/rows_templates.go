@@ -60,7 +60,7 @@ func noTemplate(name string) error { return fault.New(fault.NotFound, "template 
 
 // CreateTemplate inserts a template.
 func CreateTemplate(ctx context.Context, db *database.DB, t Template) error {
-	_, err := db.Exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
+	err := db.Exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
 		VALUES (@name, @workspace, @owner, @source, @config)`,
 		database.Args{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
 	if fault.Is(err, fault.Conflict) {
@@ -76,7 +76,7 @@ func ChangeTemplate(ctx context.Context, db *database.DB, name, source string, c
 
 // RenameTemplate renames a template.
 func RenameTemplate(ctx context.Context, db *database.DB, name, other string) error {
-	n, err := db.Exec(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
+	n, err := db.Affect(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "template %q already exists", other)
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
@@ -223,10 +224,7 @@ func (d Deps) workspaceWires(ctx context.Context, c *rest.Call, list []Workspace
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int, len(list))
-	for i, w := range list {
-		ids[i] = w.ID
-	}
+	ids := each.Of(list, func(w Workspace) int { return w.ID })
 	contents, err := contentsOf(ctx, d.DB, ids)
 	if err != nil {
 		return nil, err

@@ -50,14 +50,13 @@ func ClaimChecks(ctx context.Context, db *database.DB, provider string, most int
 
 // ReplaceTokens stores tokens that a provider gave in place of others.
 func ReplaceTokens(ctx context.Context, db *database.DB, c Check, tokens []byte) error {
-	_, err := db.Exec(ctx, `UPDATE session_grants SET tokens = $3 WHERE session_id = $1 AND tokens = $2`, c.SessionID, c.Tokens, tokens)
-	return err
+	return db.Exec(ctx, `UPDATE session_grants SET tokens = $3 WHERE session_id = $1 AND tokens = $2`, c.SessionID, c.Tokens, tokens)
 }
 
 // DeleteTokens deletes tokens that are of no use any more. The session stays.
 func DeleteTokens(ctx context.Context, db *database.DB, c Check) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM session_grants WHERE session_id = $1`, c.SessionID); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM session_grants WHERE session_id = $1`, c.SessionID); err != nil {
 			return err
 		}
 		return checkNow(ctx, tx, c)
@@ -68,7 +67,7 @@ func DeleteTokens(ctx context.Context, db *database.DB, c Check) error {
 // sessions are checked at once. A session that has other tokens by now stays: another master got them.
 func EndChecked(ctx context.Context, db *database.DB, c Check) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE NOT is_token AND id IN (SELECT session_id FROM session_grants WHERE session_id = $1 AND tokens = $2)`,
+		if err := tx.Exec(ctx, `DELETE FROM sessions WHERE NOT is_token AND id IN (SELECT session_id FROM session_grants WHERE session_id = $1 AND tokens = $2)`,
 			c.SessionID, c.Tokens); err != nil {
 			return err
 		}
@@ -78,8 +77,7 @@ func EndChecked(ctx context.Context, db *database.DB, c Check) error {
 
 // checkNow lets the next session of a check's user be checked.
 func checkNow(ctx context.Context, db *database.DB, c Check) error {
-	_, err := db.Exec(ctx, `UPDATE identities SET due_at = now() WHERE issuer = $1 AND subject = $2 AND checks = $3`, c.Issuer, c.Subject, c.Number)
-	return err
+	return db.Exec(ctx, `UPDATE identities SET due_at = now() WHERE issuer = $1 AND subject = $2 AND checks = $3`, c.Issuer, c.Subject, c.Number)
 }
 
 // Checking reports whether no sign-in and no other check of the user has begun since a check began.
@@ -93,34 +91,31 @@ func Checking(ctx context.Context, db *database.DB, c Check) (bool, error) {
 // provider answers.
 func EndCheck(ctx context.Context, db *database.DB, c Check, known []byte, period time.Duration) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		n, err := tx.Exec(ctx, `UPDATE identities SET known = $4, due_at = now() + $5::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,
+		n, err := tx.Affect(ctx, `UPDATE identities SET known = $4, due_at = now() + $5::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,
 			c.Issuer, c.Subject, c.Number, known, period)
 		if err == nil && n == 0 {
-			_, err = tx.Exec(ctx, `UPDATE identities SET known = NULL, due_at = now() WHERE issuer = $1 AND subject = $2 AND due_at IS NOT NULL`, c.Issuer, c.Subject)
+			err = tx.Exec(ctx, `UPDATE identities SET known = NULL, due_at = now() WHERE issuer = $1 AND subject = $2 AND due_at IS NOT NULL`, c.Issuer, c.Subject)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE session_grants SET checked_at = now() WHERE session_id = $1`, c.SessionID)
-		return err
+		return tx.Exec(ctx, `UPDATE session_grants SET checked_at = now() WHERE session_id = $1`, c.SessionID)
 	})
 }
 
 // PutOffCheck makes a user due after a period, and changes nothing else. The user's other sessions are checked first.
 func PutOffCheck(ctx context.Context, db *database.DB, c Check, period time.Duration) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
-		if _, err := tx.Exec(ctx, `UPDATE identities SET due_at = now() + $4::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,
+		if err := tx.Exec(ctx, `UPDATE identities SET due_at = now() + $4::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,
 			c.Issuer, c.Subject, c.Number, period); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE session_grants SET checked_at = now() WHERE session_id = $1`, c.SessionID)
-		return err
+		return tx.Exec(ctx, `UPDATE session_grants SET checked_at = now() WHERE session_id = $1`, c.SessionID)
 	})
 }
 
 // SignedIn notes what a sign-in applied, and when the user is due; a period of 0 is never.
 func SignedIn(ctx context.Context, db *database.DB, issuer, subject string, known []byte, period time.Duration) error {
-	_, err := db.Exec(ctx, `UPDATE identities SET known = $3, checks = checks + 1, due_at = CASE WHEN $4::interval > '0' THEN now() + $4::interval * (0.75 + 0.25 * random()) END
+	return db.Exec(ctx, `UPDATE identities SET known = $3, checks = checks + 1, due_at = CASE WHEN $4::interval > '0' THEN now() + $4::interval * (0.75 + 0.25 * random()) END
 		WHERE issuer = $1 AND subject = $2`, issuer, subject, known, period)
-	return err
 }

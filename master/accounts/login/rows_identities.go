@@ -24,7 +24,7 @@ func SignIn(ctx context.Context, db *database.DB, roles accounts.Roles, i Identi
 	var u accounts.User
 	err := db.Tx(ctx, func(tx *database.DB) error {
 		// Two first sign-ins at once must not both create the user.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, i.Username); err != nil {
+		if err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, i.Username); err != nil {
 			return err
 		}
 		var err error
@@ -74,7 +74,7 @@ func connect(ctx context.Context, db *database.DB, i Identity) (accounts.User, e
 	if err != nil {
 		return u, err
 	}
-	_, err = db.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`, i.Issuer, i.Subject, u.ID)
+	err = db.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`, i.Issuer, i.Subject, u.ID)
 	if fault.Is(err, fault.Conflict) {
 		return u, fault.New(fault.Forbidden, "the account %s belongs to another user of the identity provider", i.Username)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -150,10 +151,7 @@ func (p page) shows(name string) bool {
 }
 
 func sendList(c *rest.Call, p page, total int, resources []map[string]any) error {
-	shown := make([]map[string]any, len(resources)) // never null
-	for i, it := range resources {
-		shown[i] = p.cut(it)
-	}
+	shown := each.Of(resources, p.cut) // never null
 	return send(c, http.StatusOK, map[string]any{"schemas": []string{protocol.ListSchema}, "totalResults": total, "startIndex": p.start, "itemsPerPage": len(resources), "Resources": shown})
 }
 

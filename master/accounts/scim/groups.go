@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 )
@@ -90,23 +91,13 @@ func (d Deps) listGroups(_ context.Context, c *rest.Call) error {
 	}
 	var members []Member
 	if len(list) > 0 && p.shows("members") {
-		ids := make([]int, len(list))
-		for i, g := range list {
-			ids[i] = g.ID
-		}
+		ids := each.Of(list, func(g Group) int { return g.ID })
 		if members, err = Members(ctx, d.DB, ids, []int{}); err != nil {
 			return err
 		}
 	}
-	of := map[int][]Member{}
-	for _, m := range members {
-		of[m.GroupID] = append(of[m.GroupID], m)
-	}
-	var shown []map[string]any
-	for _, g := range list {
-		shown = append(shown, d.shownGroup(g, of[g.ID], p.shows("members")))
-	}
-	return sendList(c, p, total, shown)
+	of := each.Group(members, func(m Member) int { return m.GroupID })
+	return sendList(c, p, total, each.Of(list, func(g Group) map[string]any { return d.shownGroup(g, of[g.ID], p.shows("members")) }))
 }
 
 func (d Deps) group(_ context.Context, c *rest.Call) error {

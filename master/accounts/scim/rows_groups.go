@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -88,21 +89,15 @@ func join(ctx context.Context, db *database.DB, group int, users []int) error {
 	if len(users) == 0 {
 		return nil
 	}
-	type found struct {
-		ID int `db:"user_id"`
-	}
-	managed, err := database.Rows[found](ctx, db, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
+	managed, err := database.Scalars[int](ctx, db, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
 	if err != nil {
 		return err
 	}
-	known := make(map[int]bool, len(managed))
-	for _, f := range managed {
-		known[f.ID] = true
-	}
+	known := each.Set(managed, func(id int) int { return id })
 	if i := slices.IndexFunc(users, func(id int) bool { return !known[id] }); i >= 0 {
 		return fault.New(fault.Invalid, "members: there is no user %d", users[i])
 	}
-	if _, err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id, origin) SELECT $1, u, 'scim' FROM unnest($2::int[]) u ON CONFLICT DO NOTHING`, group, users); err != nil {
+	if err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id, origin) SELECT $1, u, 'scim' FROM unnest($2::int[]) u ON CONFLICT DO NOTHING`, group, users); err != nil {
 		return err
 	}
 	return accounts.CheckMembers(ctx, db)
@@ -121,7 +116,7 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles accounts.Roles, id 
 		if err := accounts.LockRoles(ctx, tx); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE groups SET name = coalesce($2, name), external_id = coalesce($3, external_id), modified_at = now() WHERE id = $1 AND origin = 'scim'`, id, ch.Name, ch.ExternalID)
+		n, err := tx.Affect(ctx, `UPDATE groups SET name = coalesce($2, name), external_id = coalesce($3, external_id), modified_at = now() WHERE id = $1 AND origin = 'scim'`, id, ch.Name, ch.ExternalID)
 		switch {
 		case fault.Is(err, fault.Conflict):
 			return takenGroup(*ch.Name)
@@ -130,7 +125,7 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles accounts.Roles, id 
 		case n == 0:
 			return noResource(id)
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM group_members WHERE group_id = $1 AND ($2 AND NOT user_id = ANY($3) OR user_id = ANY($4))`, id, ch.Clear, append([]int{}, ch.Add...), append([]int{}, ch.Remove...)); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM group_members WHERE group_id = $1 AND ($2 AND NOT user_id = ANY($3) OR user_id = ANY($4))`, id, ch.Clear, append([]int{}, ch.Add...), append([]int{}, ch.Remove...)); err != nil {
 			return err
 		}
 		if err := join(ctx, tx, id, ch.Add); err != nil {

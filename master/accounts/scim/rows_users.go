@@ -85,7 +85,7 @@ type Change struct {
 func CreateUser(ctx context.Context, db *database.DB, roles accounts.Roles, want Change) (made User, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		// The first sign-in of the same user must not create the account too.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, want.Username); err != nil {
+		if err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, want.Username); err != nil {
 			return err
 		}
 		if err := accounts.LockRoles(ctx, tx); err != nil {
@@ -102,7 +102,7 @@ func CreateUser(ctx context.Context, db *database.DB, roles accounts.Roles, want
 		if err := mayManage(ctx, tx, u); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, deactivated) VALUES ($1, $2, $3::text::jsonb, $4)
+		if err := tx.Exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, deactivated) VALUES ($1, $2, $3::text::jsonb, $4)
 			ON CONFLICT (user_id) DO UPDATE SET deleted_at = NULL, external_id = excluded.external_id, attributes = excluded.attributes, modified_at = now()`,
 			u.ID, want.ExternalID, string(want.Attributes), isNew && !want.Active); err != nil {
 			return err
@@ -183,7 +183,7 @@ func changeUser(ctx context.Context, db *database.DB, roles accounts.Roles, was 
 			return was, err
 		}
 	}
-	if _, err := db.Exec(ctx, `UPDATE scim_users SET external_id = $2, attributes = $3::text::jsonb, deactivated = $4, modified_at = now() WHERE user_id = $1`,
+	if err := db.Exec(ctx, `UPDATE scim_users SET external_id = $2, attributes = $3::text::jsonb, deactivated = $4, modified_at = now() WHERE user_id = $1`,
 		was.ID, want.ExternalID, string(want.Attributes), deactivated); err != nil {
 		return was, err
 	}
@@ -204,10 +204,9 @@ func DeleteUser(ctx context.Context, db *database.DB, roles accounts.Roles, id i
 		if _, err := changeUser(ctx, tx, roles, was, Change{Username: was.Username, ExternalID: was.ExternalID, Attributes: was.Attributes}); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM group_members WHERE user_id = $1 AND origin = $2`, id, accounts.OriginSCIM); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM group_members WHERE user_id = $1 AND origin = $2`, id, accounts.OriginSCIM); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE scim_users SET deleted_at = now() WHERE user_id = $1`, id)
-		return err
+		return tx.Exec(ctx, `UPDATE scim_users SET deleted_at = now() WHERE user_id = $1`, id)
 	})
 }

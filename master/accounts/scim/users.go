@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/audit"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
@@ -124,10 +125,7 @@ func (d Deps) listUsers(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]int, len(list))
-	for i, u := range list {
-		ids[i] = u.ID
-	}
+	ids := each.Of(list, func(u User) int { return u.ID })
 	var groups []Member
 	if len(ids) > 0 && p.shows("groups") {
 		if groups, err = Members(ctx, d.DB, []int{}, ids); err != nil {

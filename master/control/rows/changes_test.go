@@ -22,7 +22,7 @@ func TestTheLoopAgainstAClaim(t *testing.T) {
 		id := w.Attempt(w.Trial(exp, i, 0), 1, 1)
 		claimed, ended := make(chan error, 1), make(chan error, 1)
 		if err := other.Tx(ctx, func(tx *database.DB) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM users FOR UPDATE`); err != nil {
+			if err := tx.Exec(ctx, `SELECT FROM users FOR UPDATE`); err != nil {
 				return err
 			}
 			go func() {

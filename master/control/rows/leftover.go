@@ -25,12 +25,11 @@ const hasLeftover = `m.nomad_ended_at IS NOT NULL AND m.leftover_read_at IS NULL
 
 // QueueLeftoverReads queues the reading of leftovers of these attempts.
 func QueueLeftoverReads(ctx context.Context, db *database.DB, ids []string) error {
-	_, err := db.Exec(ctx, `
+	return db.Exec(ctx, `
 		INSERT INTO work (kind, subject, parent, owner_id)
 		SELECT 'read', a.id, `+parentOfAttempt+`, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 		WHERE a.id = ANY($1) AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND `+hasLeftover+`)
 		ON CONFLICT DO NOTHING`, ids)
-	return err
 }
 
 // LeftoverMembers lists the members of an attempt whose leftovers have not been read.
@@ -43,6 +42,5 @@ func LeftoverMembers(ctx context.Context, db *database.DB, allocation string) ([
 
 // MarkLeftoverRead stores that the leftovers of a member have been read.
 func MarkLeftoverRead(ctx context.Context, db *database.DB, allocation string, rank int) error {
-	_, err := db.Exec(ctx, `UPDATE members SET leftover_read_at = coalesce(leftover_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
-	return err
+	return db.Exec(ctx, `UPDATE members SET leftover_read_at = coalesce(leftover_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 }

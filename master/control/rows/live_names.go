@@ -34,16 +34,5 @@ func namesOf(ctx context.Context, tx *database.DB, sql string, ids map[int]bool)
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list, err := database.Rows[struct {
-		ID   int    `db:"id"`
-		Name string `db:"name"`
-	}](ctx, tx, sql, sortedKeys(ids))
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[int]string, len(list))
-	for _, x := range list {
-		byID[x.ID] = x.Name
-	}
-	return byID, nil
+	return database.Map[int, string](ctx, tx, sql, sortedKeys(ids))
 }

@@ -153,17 +153,9 @@ func readOn(ctx context.Context, tx *database.DB, live *Live, chosen []Reading) 
 	for i, r := range chosen {
 		ids[i], seqs[i] = r.ID, r.After
 	}
-	type counter struct {
-		ID   int   `db:"experiment_id"`
-		Last int64 `db:"last"`
-	}
-	counters, err := database.Rows[counter](ctx, tx, `SELECT experiment_id, next - 1 AS last FROM search_counters WHERE experiment_id = ANY($1)`, ids)
-	if err != nil {
+	var err error
+	if live.Last, err = database.Map[int, int64](ctx, tx, `SELECT experiment_id, next - 1 FROM search_counters WHERE experiment_id = ANY($1)`, ids); err != nil {
 		return err
-	}
-	live.Last = make(map[int]int64, len(counters))
-	for _, c := range counters {
-		live.Last[c.ID] = c.Last
 	}
 	events, _, err := experiments.SomeEvents(ctx, tx, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body

@@ -78,10 +78,9 @@ func RecordGone(ctx context.Context, db *database.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `UPDATE members m SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
+	return db.Exec(ctx, `UPDATE members m SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
 		FROM (SELECT allocation_id, rank FROM members WHERE allocation_id = ANY($1) AND nomad_status <> 'gone' ORDER BY allocation_id, rank FOR UPDATE SKIP LOCKED) x
 		WHERE (m.allocation_id, m.rank) = (x.allocation_id, x.rank)`, ids)
-	return err
 }
 
 // RecordNodes stores the state of the nodes of a region of Nomad. It writes only the rows of nodes that
@@ -107,8 +106,7 @@ func RecordNodes(ctx context.Context, db *database.DB, region string, list []nod
 	if err := db.Send(ctx, b); err != nil {
 		return err
 	}
-	_, err := db.Exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)
-	return err
+	return db.Exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)
 }
 
 // PendingSubmission is an attempt whose job is to be submitted to Nomad, with the rows that
@@ -166,16 +164,9 @@ func addNodes(ctx context.Context, db *database.DB, list []PendingSubmission, me
 	for _, m := range members {
 		ids[m.NodeID] = true
 	}
-	found, err := database.Rows[struct {
-		ID        string          `db:"id"`
-		Inventory json.RawMessage `db:"inventory"`
-	}](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
+	nodes, err := database.Map[string, json.RawMessage](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
 	if err != nil {
 		return err
-	}
-	nodes := make(map[string]json.RawMessage, len(found))
-	for _, n := range found {
-		nodes[n.ID] = n.Inventory
 	}
 	for i := range list {
 		list[i].Nodes = nodes

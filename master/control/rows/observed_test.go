@@ -20,7 +20,7 @@ func TestFactsAboutLockedMembers(t *testing.T) {
 		return w.Text(`SELECT nomad_status FROM members WHERE allocation_id = $1 AND rank = $2`, id, rank)
 	}
 	err := w.DB.Tx(t.Context(), func(tx *database.DB) error {
-		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM members WHERE allocation_id = $1 AND rank = 1 FOR UPDATE`, id); err != nil {
+		if err := tx.Exec(t.Context(), `SELECT 1 FROM members WHERE allocation_id = $1 AND rank = 1 FOR UPDATE`, id); err != nil {
 			return err
 		}
 		left, err := RecordFacts(t.Context(), w.DB, facts)

@@ -17,7 +17,7 @@ func RecordOrphans(ctx context.Context, db *database.DB, region string, jobs []n
 	if err != nil {
 		return nil, err
 	}
-	if _, err := db.Exec(ctx, `
+	if err := db.Exec(ctx, `
 		DELETE FROM orphans o WHERE EXISTS (SELECT 1 FROM allocations a WHERE a.id = o.allocation_id)
 			OR o.region = $2 AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset($1) AS j(allocation_id text) WHERE j.allocation_id = o.allocation_id)`, list, region); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func OrphansIn(ctx context.Context, db *database.DB, region string, known time.D
 // log lines of an attempt are missing, it is listed only after this master has led for as
 // long (led), because before that no master may have been able to receive the lines.
 func EndedWithRunningJobs(ctx context.Context, db *database.DB, alive []string, ended, led time.Duration, limit int) ([]string, error) {
-	if _, err := db.Exec(ctx, `
+	if err := db.Exec(ctx, `
 		UPDATE allocations a SET stopped_at = now()
 		WHERE a.kill_at IS NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL AND a.ended_at < now() - $1::interval
 			AND NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = a.id AND m.nomad_ended_at IS NULL)`, ended); err != nil {

@@ -21,7 +21,7 @@ func KeepRegions(ctx context.Context, db *database.DB, names []string) error {
 		`DELETE FROM regions WHERE NOT (name = ANY($1))`,
 		`INSERT INTO regions (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO NOTHING`,
 	} {
-		if _, err := db.Exec(ctx, change, names); err != nil {
+		if err := db.Exec(ctx, change, names); err != nil {
 			return err
 		}
 	}
@@ -32,9 +32,9 @@ func KeepRegions(ctx context.Context, db *database.DB, names []string) error {
 func SetAlarm(ctx context.Context, db *database.DB, region, alarm string) (changed bool, err error) {
 	var n int64
 	if region == "" {
-		n, err = db.Exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
+		n, err = db.Affect(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
 	} else {
-		n, err = db.Exec(ctx, "UPDATE regions SET alarm = $2 WHERE name = $1 AND alarm <> $2", region, alarm)
+		n, err = db.Affect(ctx, "UPDATE regions SET alarm = $2 WHERE name = $1 AND alarm <> $2", region, alarm)
 	}
 	return n > 0, err
 }
@@ -53,7 +53,7 @@ func NomadIndex(ctx context.Context, db *database.DB, region string) (int64, err
 // regions are among them: their facts are stored a second time, unchanged.
 func SetNomadIndex(ctx context.Context, db *database.DB, region string, index int64, trusted bool) error {
 	if trusted {
-		_, err := db.Exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
+		err := db.Exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
 			WHERE a.id = m.allocation_id AND a.state <> 'TERMINATED' AND m.nomad_index > $1`, index)
 		if err != nil {
 			return err
@@ -61,10 +61,10 @@ func SetNomadIndex(ctx context.Context, db *database.DB, region string, index in
 	}
 	var err error
 	if region == "" {
-		_, err = db.Exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
+		err = db.Exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
 			WHERE nomad_index <> $1 OR trust AND $2`, index, trusted)
 	} else {
-		_, err = db.Exec(ctx, `UPDATE regions SET nomad_index = $1, trust = trust AND NOT $2
+		err = db.Exec(ctx, `UPDATE regions SET nomad_index = $1, trust = trust AND NOT $2
 			WHERE name = $3 AND (nomad_index <> $1 OR trust AND $2)`, index, trusted, region)
 	}
 	return err
@@ -72,14 +72,5 @@ func SetNomadIndex(ctx context.Context, db *database.DB, region string, index in
 
 // PoolsOf returns the pools of attempts, of those that there are.
 func PoolsOf(ctx context.Context, db *database.DB, attempts []string) (map[string]string, error) {
-	type found struct {
-		ID   string `db:"id"`
-		Pool string `db:"pool"`
-	}
-	list, err := database.Rows[found](ctx, db, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
-	pools := make(map[string]string, len(list))
-	for _, f := range list {
-		pools[f.ID] = f.Pool
-	}
-	return pools, err
+	return database.Map[string, string](ctx, db, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
 }

@@ -52,9 +52,8 @@ func queueForAttempt(b *database.Statements, kind, id, condition string) {
 
 // QueueStop queues the stop of an attempt's job, whether or not the attempt has ended.
 func QueueStop(ctx context.Context, db *database.DB, id string) error {
-	_, err := db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
+	return db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
 		FROM (SELECT) one LEFT JOIN (allocations a JOIN tasks k ON k.id = a.task_id) ON a.id = $1 ON CONFLICT DO NOTHING`, id)
-	return err
 }
 
 // DueWork lists work of a kind, large or not, that may be tried now; busy has the subjects with a call in
@@ -88,39 +87,33 @@ func DueKinds(ctx context.Context, db *database.DB, kinds []string) (due []strin
 
 // WorkDone removes work from the queue.
 func WorkDone(ctx context.Context, db *database.DB, kind, subject string) error {
-	_, err := db.Exec(ctx, `DELETE FROM work WHERE kind = $1 AND subject = $2`, kind, subject)
-	return err
+	return db.Exec(ctx, `DELETE FROM work WHERE kind = $1 AND subject = $2`, kind, subject)
 }
 
 // WorkFailed keeps work in the queue, to be retried after the time `again`.
 func WorkFailed(ctx context.Context, db *database.DB, kind, subject, why string, again time.Duration) error {
-	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`,
+	return db.Exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`,
 		kind, subject, why, again)
-	return err
 }
 
 // WorkTried counts a try that begins.
 func WorkTried(ctx context.Context, db *database.DB, kind, subject string) error {
-	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND subject = $2`, kind, subject)
-	return err
+	return db.Exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND subject = $2`, kind, subject)
 }
 
 // WorkAgain is WorkFailed for a try that is counted already.
 func WorkAgain(ctx context.Context, db *database.DB, kind, subject, why string, again time.Duration) error {
-	_, err := db.Exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`, kind, subject, why, again)
-	return err
+	return db.Exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`, kind, subject, why, again)
 }
 
 // RetryNow makes calls to Nomad about these attempts due that have failed before.
 func RetryNow(ctx context.Context, db *database.DB, attempts []string) error {
-	_, err := db.Exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND subject = ANY($1) AND tries > 0 AND after > now()`, attempts)
-	return err
+	return db.Exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND subject = ANY($1) AND tries > 0 AND after > now()`, attempts)
 }
 
 // WorkContinues moves work to the end of the queue after a part of it is done.
 func WorkContinues(ctx context.Context, db *database.DB, kind, subject string) error {
-	_, err := db.Exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND subject = $2`, kind, subject)
-	return err
+	return db.Exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND subject = $2`, kind, subject)
 }
 
 // BeginSubmissions stores that submissions are tried now, in the leader's transaction. It
@@ -131,7 +124,7 @@ func BeginSubmissions(ctx context.Context, db *database.DB, ids []string) ([]str
 	if err != nil || len(wanted) == len(ids) {
 		return wanted, err
 	}
-	_, err = db.Exec(ctx, `DELETE FROM work WHERE kind = 'submit' AND subject = ANY($1) AND subject <> ALL($2::text[])`, ids, append([]string{}, wanted...))
+	err = db.Exec(ctx, `DELETE FROM work WHERE kind = 'submit' AND subject = ANY($1) AND subject <> ALL($2::text[])`, ids, append([]string{}, wanted...))
 	return wanted, err
 }
 

@@ -51,7 +51,7 @@ func TestMasterLogNeverWaits(t *testing.T) {
 	if err != nil || !strings.HasPrefix(lost, fmt.Sprintf("%d log lines were lost", more+1)) {
 		t.Fatal(lost, err)
 	}
-	if _, err := db.Exec(t.Context(), `INSERT INTO master_logs (level, message) SELECT 'INFO', 'old' FROM generate_series(1, $1::int)`, masterlog.MaxLines); err != nil {
+	if err := db.Exec(t.Context(), `INSERT INTO master_logs (level, message) SELECT 'INFO', 'old' FROM generate_series(1, $1::int)`, masterlog.MaxLines); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Trim(t.Context()); err != nil {

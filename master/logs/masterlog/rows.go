@@ -15,14 +15,12 @@ func (c *core) write(ctx context.Context, batch []Line) error {
 	for i, l := range batch {
 		at[i], level[i], message[i] = l.At, l.Level, l.Message
 	}
-	_, err := c.db.Exec(ctx, `INSERT INTO master_logs (at, level, message)
+	return c.db.Exec(ctx, `INSERT INTO master_logs (at, level, message)
 		SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[])`, at, level, message)
-	return err
 }
 
 func (c *core) trim(ctx context.Context) error {
-	_, err := c.db.Exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, maxLines)
-	return err
+	return c.db.Exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, maxLines)
 }
 
 // Lines lists lines after an id, oldest first.

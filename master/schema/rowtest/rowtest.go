@@ -52,7 +52,7 @@ func (w *World) Open(conns int32) *database.DB {
 // Exec executes a statement.
 func (w *World) Exec(sql string, args ...any) {
 	w.T.Helper()
-	if _, err := w.DB.Exec(context.Background(), sql, args...); err != nil {
+	if err := w.DB.Exec(context.Background(), sql, args...); err != nil {
 		w.T.Fatalf("%s: %v", strings.Fields(sql)[0], err)
 	}
 }
@@ -207,7 +207,7 @@ func (w *World) Costs(search, cheap func(db *database.DB) error) (memory, temp i
 		return n
 	}
 	written := func() int {
-		if _, err := db.Exec(w.T.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
+		if err := db.Exec(w.T.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
 			w.T.Fatal(err)
 		}
 		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)

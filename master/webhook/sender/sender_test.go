@@ -391,7 +391,7 @@ func TestSlowOwnersDelayNoOther(t *testing.T) {
 	good := newTarget(t, nil)
 	for i := range 3 * workers {
 		name := fmt.Sprint("mallory-", i)
-		if _, err := w.db.Exec(t.Context(), `WITH s AS (INSERT INTO workspaces (name, owner_id) VALUES ($1, 2) RETURNING id), h AS (
+		if err := w.db.Exec(t.Context(), `WITH s AS (INSERT INTO workspaces (name, owner_id) VALUES ($1, 2) RETURNING id), h AS (
 				INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'slow', $2, 'DEFAULT', 'WORKSPACE' FROM s RETURNING id)
 			INSERT INTO webhook_deliveries (webhook_id, event_id, event, state) SELECT id, gen_random_uuid(), '{"event_type":"CUSTOM"}', 'WAITING' FROM h`, name, slow.URL); err != nil {
 			t.Fatal(err)
@@ -421,7 +421,7 @@ func TestEventsThatTakeTooLong(t *testing.T) {
 			RETURN NEW; END $$`,
 		`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON webhook_deliveries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`,
 	} {
-		if _, err := w.db.Exec(t.Context(), sql); err != nil {
+		if err := w.db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -440,7 +440,7 @@ func TestFailingEventsDelayNoOther(t *testing.T) {
 	g := newTarget(t, nil)
 	w.hook(g.URL)
 	// Her workspace's events come first, and each of them fails.
-	if _, err := w.db.Exec(t.Context(), `WITH u AS (INSERT INTO users (username) VALUES ('eve') RETURNING id), s AS (INSERT INTO workspaces (name, owner_id) SELECT 'evil', id FROM u RETURNING id)
+	if err := w.db.Exec(t.Context(), `WITH u AS (INSERT INTO users (username) VALUES ('eve') RETURNING id), s AS (INSERT INTO workspaces (name, owner_id) SELECT 'evil', id FROM u RETURNING id)
 		INSERT INTO webhook_outbox (workspace_id, event) SELECT s.id, '{"event_type": "CUSTOM", "experiment": {"id": "no number"}}' FROM s, generate_series(1, 1000)`); err != nil {
 		t.Fatal(err)
 	}
