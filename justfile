@@ -102,7 +102,7 @@ logs *args: build
 reset: build
     @bin/det deploy local reset
 
-# the images in which tasks train, into the user's cache, without a registry: just images, or one of detent-small and detent-train
+# the images in which tasks train, into the user's cache, without a registry: just images
 images *names:
     @go run ./nomad/images/cmd/detent-images {{ names }}
 
@@ -128,7 +128,7 @@ ci:
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]

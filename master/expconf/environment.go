@@ -104,7 +104,7 @@ func variableName(entry string) string {
 // Image is the container image for each kind of slot.
 type Image struct {
 	written
-	CPU  string `json:"cpu" default:"determinedai/pytorch-ngc-dev:0736b6d"`
+	CPU  string `json:"cpu" default:"detent-small:0.1.0"`
 	CUDA string `json:"cuda" default:"determinedai/pytorch-ngc-dev:0736b6d"`
 	ROCM string `json:"rocm" default:"determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"`
 }

@@ -307,10 +307,10 @@ func conclude(a Allocation) Step {
 		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "its job was stopped, or its node was drained"))
 	case silent && !bad.claimed() && hopelessImage(bad.NomadDetail):
 		s.Outcome, s.Final = Failed, true
-		s.ExitReason = fmt.Sprintf("it did not start on node %s, and would not on another: %s", bad.NodeName, bad.NomadDetail)
+		s.ExitReason = fmt.Sprintf("it did not start on node %s, and would not on another: %s", bad.NodeName, withHint(bad.NomadDetail))
 	case silent && !bad.claimed():
 		s.Outcome, s.Avoid = Unplaced, []string{bad.NodeID}
-		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "Nomad gave no reason"))
+		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, withHint(cmp.Or(bad.NomadDetail, "Nomad gave no reason")))
 	case silent:
 		s.Outcome, s.ExitCode, s.Blame = Failed, bad.NomadExit, bad.NodeID
 		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "it may have been killed because memory ran out"))

@@ -32,3 +32,14 @@ func hopelessImage(detail string) bool {
 	// "manifest for busybox:nonesuch not found: …", but not "host not found".
 	return strings.Contains(why, "manifest for ") && strings.Contains(why, " not found")
 }
+
+// ourImage is the default image for processors, which is in no public registry.
+const ourImage = "detent-small"
+
+// withHint adds how nodes get the default image, if Nomad's last event of a member is about it.
+func withHint(detail string) string {
+	if !strings.Contains(detail, ourImage) {
+		return detail
+	}
+	return detail + "; nodes get " + ourImage + " with docker load from the file that ./justw images makes, or from a registry that environment.image names: docs/operate/images.md"
+}

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestHopelessImage(t *testing.T) {
 	for detail, want := range map[string]bool{
@@ -67,5 +70,15 @@ func TestALongPullIsNoLateStart(t *testing.T) {
 	}}}, now, DefaultTiming())
 	if late.Kill == "" || late.Cause != Overdue {
 		t.Errorf("a runner that does not come to the gate is dealt with by %+v", late)
+	}
+}
+
+func TestHowNodesGetTheDefaultImage(t *testing.T) {
+	const failure = "Driver Failure: Failed to pull `%s`: API error (404): pull access denied"
+	if got := withHint(strings.Replace(failure, "%s", "detent-small:0.1.0", 1)); !strings.Contains(got, "./justw images") || !strings.HasPrefix(got, "Driver Failure") {
+		t.Error(got)
+	}
+	if other := strings.Replace(failure, "%s", "busybox:1", 1); withHint(other) != other {
+		t.Error(withHint(other))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const dockerPools = `
@@ -126,7 +127,7 @@ func TestContainersOfTrials(t *testing.T) {
 	if c := make("gpu", s).Container; c.Image != "base:1" {
 		t.Errorf("without GPUs it runs in %s", c.Image)
 	}
-	if c := make("plain", attempt(t, cfg, "plain", "")).Container; c.Image != "determinedai/pytorch-ngc-dev:0736b6d" || c.User != "" || c.Registry != nil || !c.NoGPU {
+	if c := make("plain", attempt(t, cfg, "plain", "")).Container; c.Image != "detent-small:"+v1.Version || c.User != "" || c.Registry != nil || !c.NoGPU {
 		t.Errorf("without settings the container is %+v", c)
 	}
 

@@ -79,7 +79,7 @@ func TestBrokenLocks(t *testing.T) {
 }
 
 func TestUnknownImage(t *testing.T) {
-	if _, err := Named("detent-large"); err == nil || !strings.Contains(err.Error(), `"detent-large"; the images are detent-small and detent-train`) {
+	if _, err := Named("detent-large"); err == nil || !strings.Contains(err.Error(), `"detent-large"; the images are detent-small`) {
 		t.Error(err)
 	}
 }

@@ -51,15 +51,6 @@ func Recipes() map[string]Recipe {
 			// It asks for the package tensorflow, which would be installed in addition.
 			Alone: []string{"tf_keras==2.21.0"}, Without: []string{"libclang"}, Remove: headers, Env: env,
 		},
-		"detent-train": {
-			Name: "detent-train", Title: "PyTorch and TensorFlow with CUDA, Transformers, Lightning, DeepSpeed, JupyterLab, TensorBoard",
-			// Triton and DeepSpeed compile kernels when they need them; NCCL opens the libraries of InfiniBand.
-			Debian: slices.Concat(commons, []string{"gcc", "g++", "python3-dev", "libibverbs1", "ibverbs-providers", "librdmacm1"}),
-			Python: slices.Concat(base, []string{"tensorflow[and-cuda]==2.21.0", "tf_keras==2.21.0", "torch==2.15.0", "transformers==5.23.0",
-				"accelerate==1.15.0", "pytorch-lightning==2.6.6", "torchmetrics==1.9.0", "deepspeed==0.19.8", "ninja"}),
-			Without: []string{"libclang"}, Remove: headers,
-			Env: slices.Concat(env, []string{"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}),
-		},
 	}
 }
 
