@@ -51,6 +51,7 @@ func (r *rig) unread(who as, path string) net.Conn {
 
 // Clients that do not read their answers leave the memory to others, and cannot fill the disk.
 func TestAnswersThatNobodyReads(t *testing.T) {
+	alone(t)
 	r := newRig(t)
 	const mb, total = 6, 512 << 20
 	r.api.router.Limits.Unread = spool.New(t.TempDir(), total)

@@ -19,6 +19,7 @@ import (
 // The master treats a form with files like any other body: it stores no part of the form before it
 // has checked the route.
 func TestFormsOfAnyoneAreNotStored(t *testing.T) {
+	alone(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	r := newRig(t)

@@ -12,6 +12,7 @@ import (
 // A page of checkpoints has a limited size, however large the configuration is that each checkpoint
 // contains, and all checkpoints can be read page by page.
 func TestAPageOfCheckpointsIsBounded(t *testing.T) {
+	alone(t)
 	r := newRig(t)
 	a := r.running(yaml("data: {x: "+strings.Repeat("y", 500_000)+"}"), 1)
 	const n = 100

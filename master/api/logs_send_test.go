@@ -30,6 +30,7 @@ func (r *rig) longLog(a *attempt, chunks int) string {
 
 // Streams of logs that nobody reads leave the memory and the turns to others, and end.
 func TestLogsThatNobodyReads(t *testing.T) {
+	alone(t)
 	r := newRig(t, func(c *Config) { c.Receiving.Stall = time.Second })
 	me, other := r.user("determined"), r.user("admin")
 	const streams, chunks = 24, 30

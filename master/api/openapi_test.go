@@ -7,6 +7,7 @@ import (
 
 // TestTheDocumentsAreMadeOnce: anybody may ask for them, again and again.
 func TestTheDocumentsAreMadeOnce(t *testing.T) {
+	alone(t)
 	r := newRig(t)
 	for _, path := range []string{"/api/v1/openapi.json", "/docs/rest-api"} {
 		r.anyone().get(path).ok()

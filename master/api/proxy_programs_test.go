@@ -113,6 +113,7 @@ func TestTheAddressOfAnEditorInABrowser(t *testing.T) {
 
 // TestWhoGetsAnAddressForPrograms: who may open the task, if it has pages.
 func TestWhoGetsAnAddressForPrograms(t *testing.T) {
+	alone(t)
 	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	v.taskAddress(v.user("admin"), p.id)

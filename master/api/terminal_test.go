@@ -96,6 +96,7 @@ func endOf(t *testing.T, ws *websocket.Conn) *websocket.CloseError {
 }
 
 func TestTerminalsInAPage(t *testing.T) {
+	alone(t)
 	v := newProxyRig(t)
 	p := v.openShell("determined")
 	b := v.browser("determined")
@@ -157,6 +158,7 @@ func TestTerminalsInAPage(t *testing.T) {
 }
 
 func TestTerminalsOfShellsThatDoNotRun(t *testing.T) {
+	alone(t)
 	v := newProxyRig(t)
 	header := func() http.Header { return http.Header{"Authorization": {v.user("determined").token}} }
 	queued := v.make("determined", "shells")
@@ -186,6 +188,7 @@ func TestTerminalsOfShellsThatDoNotRun(t *testing.T) {
 }
 
 func TestOneUserHasABoundedNumberOfTerminals(t *testing.T) {
+	alone(t)
 	v := newProxyRig(t)
 	p := v.openShell("determined")
 	header := http.Header{"Authorization": {v.user("determined").token}}
