@@ -156,10 +156,7 @@ func plainly(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "the connection was closed during a response"
 	}
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(next) {
-		err = next
-	}
-	return err.Error()
+	return fault.Root(err).Error()
 }
 
 func tlsTrouble(base string, err error) string {

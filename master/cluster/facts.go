@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,8 +30,7 @@ func factOf(a *api.AllocationListStub, allocationID string) (fact TaskFact, ok b
 	fact.Pulling = !fact.Started && !fact.Over() && pulling(main.Events)
 	for _, e := range main.Events {
 		if e.Type == api.TaskTerminated {
-			code := e.ExitCode
-			fact.ExitCode = &code
+			fact.ExitCode = new(e.ExitCode)
 		}
 	}
 	// After the main process has ended and before the process that ships the rest of its
@@ -38,10 +38,7 @@ func factOf(a *api.AllocationListStub, allocationID string) (fact TaskFact, ok b
 	if fact.Started && fact.Status == api.AllocClientStatusPending {
 		fact.Status = api.AllocClientStatusRunning
 	}
-	fact.Detail = detail(main.Events)
-	if fact.Detail == "" {
-		fact.Detail = describe(a)
-	}
+	fact.Detail = cmp.Or(detail(main.Events), describe(a))
 	return fact, true
 }
 
@@ -100,19 +97,12 @@ func detail(events []*api.TaskEvent) string {
 			last = ""
 		}
 	}
-	for _, text := range []string{failure, end, last} {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
+	return cmp.Or(failure, end, last)
 }
 
 func eventText(e *api.TaskEvent) string {
-	for _, text := range []string{e.DisplayMessage, e.Message, e.DriverError, e.DriverMessage} {
-		if text != "" {
-			return oneLine(text)
-		}
+	if text := cmp.Or(e.DisplayMessage, e.Message, e.DriverError, e.DriverMessage); text != "" {
+		return oneLine(text)
 	}
 	if e.ExitCode != 0 {
 		return fmt.Sprintf("exit code %d", e.ExitCode)

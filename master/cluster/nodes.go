@@ -206,11 +206,8 @@ func (n *Node) addModel(kind string, group *api.NodeDeviceResource) {
 
 // healthOf returns why a device is unhealthy, in the words of its plugin; "" if it is healthy.
 func healthOf(d *api.NodeDevice) string {
-	switch {
-	case d.Healthy:
+	if d.Healthy {
 		return ""
-	case d.HealthDescription == "":
-		return "its device plugin in Nomad reports it as unhealthy, without a reason"
 	}
-	return d.HealthDescription
+	return cmp.Or(d.HealthDescription, "its device plugin in Nomad reports it as unhealthy, without a reason")
 }

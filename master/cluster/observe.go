@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -84,11 +85,7 @@ func (c *Cluster) Observe(ctx context.Context, known Known) (Observation, error)
 // changes reads the allocations and nodes that events have named.
 func (c *Cluster) changes(ctx context.Context, work lookups, now time.Time) (Observation, error) {
 	o := Observation{Alarm: c.seen.alarm}
-	ids := make([]string, 0, len(work.allocations))
-	for id := range work.allocations {
-		ids = append(ids, id)
-	}
-	facts, err := c.readAllocations(ctx, ids)
+	facts, err := c.readAllocations(ctx, slices.Collect(maps.Keys(work.allocations)))
 	if err != nil {
 		return o, err
 	}

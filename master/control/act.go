@@ -102,9 +102,7 @@ func (t *term) submitItems(ctx context.Context, list []rows.Work) ([]item, error
 		w := list[0]
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return nil, t.storeResult(call, func(tx *database.DB) error {
-			return rows.WorkFailed(call, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
-		}, err)
+		return nil, t.failed(call, w, err)
 	}
 	began := time.Now()
 	for _, w := range list {
@@ -166,10 +164,7 @@ func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 	var noRoom *cluster.NoRoom
 	result := rows.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), RetryAfter: retryDelay(s.Tries)}
 	if outcome != cluster.Done {
-		result.Failure = "Nomad gave no reason"
-		if err != nil {
-			result.Failure = err.Error()
-		}
+		result.Failure = text(err)
 	}
 	err = t.storeResult(ctx, func(tx *database.DB) error {
 		if outcome == cluster.Done && len(job.Secrets) > 0 {
@@ -185,15 +180,7 @@ func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 	return err
 }
 
-// stopItems returns the calls that stop attempts' jobs in Nomad.
-func (t *term) stopItems(_ context.Context, list []rows.Work) ([]item, error) {
-	pieces := make([]item, len(list))
-	for i, w := range list {
-		pieces[i] = item{w.Subject, func(ctx context.Context) error { return t.stop(ctx, w) }}
-	}
-	return pieces, nil
-}
-
+// stop stops the job of an attempt in Nomad.
 func (t *term) stop(ctx context.Context, w rows.Work) error {
 	outcome := cluster.TryAgain
 	err := t.safely(w.Subject, func() (err error) {
@@ -205,9 +192,31 @@ func (t *term) stop(ctx context.Context, w rows.Work) error {
 		sleep.Wake(t.calls.done) // an attempt that has not started ends in the next cycle
 		return err
 	}
+	return t.failed(context.WithoutCancel(ctx), w, err)
+}
+
+// failed keeps work in the queue, to be tried again, and returns why it failed.
+func (t *term) failed(ctx context.Context, w rows.Work, why error) error {
 	return t.storeResult(ctx, func(tx *database.DB) error {
-		return rows.WorkFailed(context.WithoutCancel(ctx), tx, w.Kind, w.Subject, text(err), retryDelay(w.Tries))
-	}, err)
+		return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, text(why), retryDelay(w.Tries))
+	}, why)
+}
+
+// part does a part of a piece of work in a transaction. Then the next piece in the queue has its turn, until all is done.
+func (t *term) part(ctx context.Context, w rows.Work, do func(tx *database.DB) (done bool, err error)) (done bool, err error) {
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
+		if done, err = do(tx); err != nil {
+			return err
+		}
+		if done {
+			return rows.WorkDone(ctx, tx, w.Kind, w.Subject)
+		}
+		return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
+	})
+	if err != nil {
+		return false, t.failed(context.WithoutCancel(ctx), w, err)
+	}
+	return done, nil
 }
 
 // retryDelay is the delay before the next try, after `tries` earlier failures and this one.

@@ -67,28 +67,11 @@ func (t *term) queueExpiries(ctx context.Context) error {
 	return nil
 }
 
-func (t *term) expireItems(_ context.Context, list []rows.Work) ([]item, error) {
-	items := make([]item, len(list))
-	for i, w := range list {
-		items[i] = item{w.Subject, func(ctx context.Context) error {
-			err := t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
-				_, done, err := logs.Expire(ctx, tx, t.cfg.Retention.Days, w.Subject)
-				if err != nil {
-					return err
-				}
-				if done {
-					return rows.WorkDone(ctx, tx, w.Kind, w.Subject)
-				}
-				return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
-			})
-			if err == nil {
-				return nil
-			}
-			ctx = context.WithoutCancel(ctx)
-			return t.storeResult(ctx, func(tx *database.DB) error {
-				return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
-			}, err)
-		}}
-	}
-	return items, nil
+// expire deletes a part of a task's log lines.
+func (t *term) expire(ctx context.Context, w rows.Work) error {
+	_, err := t.part(ctx, w, func(tx *database.DB) (done bool, err error) {
+		_, done, err = logs.Expire(ctx, tx, t.cfg.Retention.Days, w.Subject)
+		return done, err
+	})
+	return err
 }

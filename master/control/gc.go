@@ -43,22 +43,14 @@ func retryGC(t rows.LiveTask, run int, end lifecycle.Step) bool {
 	return t.Type == gcTaskType && end.Outcome != lifecycle.Completed && end.Outcome != lifecycle.Killed && run < maxGCTries
 }
 
-// gcItems returns the decisions about which files of experiments to remove.
-func (t *term) gcItems(_ context.Context, list []rows.Work) ([]item, error) {
-	pieces := make([]item, len(list))
-	for i, w := range list {
-		pieces[i] = item{w.Subject, func(ctx context.Context) error {
-			err := t.safely(w.Subject, func() error { return t.planGC(ctx, w) })
-			ctx = context.WithoutCancel(ctx)
-			if err == nil || errors.Is(err, database.ErrStale) { // if stale, the next load queues the decision again
-				return t.storeResult(ctx, func(tx *database.DB) error { return rows.WorkDone(ctx, tx, w.Kind, w.Subject) }, nil)
-			}
-			return t.storeResult(ctx, func(tx *database.DB) error {
-				return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
-			}, err)
-		}}
+// gc decides which files of an experiment to remove.
+func (t *term) gc(ctx context.Context, w rows.Work) error {
+	err := t.safely(w.Subject, func() error { return t.planGC(ctx, w) })
+	ctx = context.WithoutCancel(ctx)
+	if err == nil || errors.Is(err, database.ErrStale) { // if stale, the next load queues the decision again
+		return t.storeResult(ctx, func(tx *database.DB) error { return rows.WorkDone(ctx, tx, w.Kind, w.Subject) }, nil)
 	}
-	return pieces, nil
+	return t.failed(ctx, w, err)
 }
 
 func (t *term) planGC(ctx context.Context, w rows.Work) error {
@@ -80,40 +72,18 @@ func (t *term) planGC(ctx context.Context, w rows.Work) error {
 	return t.plan(ctx, s, byPolicy)
 }
 
-// deleteItems returns the deletions of experiments' rows. Each call deletes a part of the
-// rows of one experiment, and then the next experiment in the queue has its turn.
-func (t *term) deleteItems(_ context.Context, list []rows.Work) ([]item, error) {
-	pieces := make([]item, len(list))
-	for i, w := range list {
-		pieces[i] = item{w.Subject, func(ctx context.Context) error {
-			id, err := strconv.Atoi(w.Subject)
-			if err != nil {
-				return err
-			}
-			done := false
-			err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) (err error) {
-				if done, err = experiments.DeleteRows(ctx, tx, id); err != nil {
-					return err
-				}
-				if done {
-					return rows.WorkDone(ctx, tx, w.Kind, w.Subject)
-				}
-				return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
-			})
-			if err != nil {
-				ctx := context.WithoutCancel(ctx)
-				return t.storeResult(ctx, func(tx *database.DB) error {
-					return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
-				}, err)
-			}
-			if done {
-				t.log.Info("experiment deleted", "term", t.lead.Term, "experiment_id", id)
-				t.bus.Publish(lifecycle.TopicState)
-			}
-			return nil
-		}}
+// delete deletes a part of the rows of an experiment.
+func (t *term) delete(ctx context.Context, w rows.Work) error {
+	id, err := strconv.Atoi(w.Subject)
+	if err != nil {
+		return err
 	}
-	return pieces, nil
+	done, err := t.part(ctx, w, func(tx *database.DB) (bool, error) { return experiments.DeleteRows(ctx, tx, id) })
+	if done {
+		t.log.Info("experiment deleted", "term", t.lead.Term, "experiment_id", id)
+		t.bus.Publish(lifecycle.TopicState)
+	}
+	return err
 }
 
 // plan decides which of an experiment's files to remove, and creates the GC task.

@@ -52,14 +52,23 @@ type lane struct {
 
 func (t *term) newLanes() []*lane {
 	list := []*lane{{kind: rows.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: rows.WorkSubmit, large: true, limit: maxLarge, begin: t.submitItems},
-		{kind: rows.WorkStop, limit: maxStops, begin: t.stopItems},
-		{kind: rows.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: rows.WorkDelete, limit: 1, begin: t.deleteItems},
-		{kind: rows.WorkReadLeftover, limit: maxReads, begin: t.readItems}, {kind: rows.WorkExpire, limit: maxExpiries, begin: t.expireItems}}
+		{kind: rows.WorkStop, limit: maxStops, begin: items(t.stop)},
+		{kind: rows.WorkGC, limit: maxGCPlans, begin: items(t.gc)}, {kind: rows.WorkDelete, limit: 1, begin: items(t.delete)},
+		{kind: rows.WorkReadLeftover, limit: maxReads, begin: items(t.read)}, {kind: rows.WorkExpire, limit: maxExpiries, begin: items(t.expire)}}
 	for _, l := range list {
 		l.t, l.busy = t, map[string]bool{}
 		l.kick, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
 	}
 	return list
+}
+
+// items makes a call of each piece of work.
+func items(do func(ctx context.Context, w rows.Work) error) func(context.Context, []rows.Work) ([]item, error) {
+	return func(_ context.Context, list []rows.Work) ([]item, error) {
+		return each.Of(list, func(w rows.Work) item {
+			return item{w.Subject, func(ctx context.Context) error { return do(ctx, w) }}
+		}), nil
+	}
 }
 
 // run works until ctx ends.

@@ -56,15 +56,6 @@ func (t *term) queueReads(ctx context.Context, tx *database.DB, facts []rows.Mem
 	return rows.QueueLeftoverReads(ctx, tx, ids)
 }
 
-// readItems returns the readings of attempts' leftovers.
-func (t *term) readItems(_ context.Context, list []rows.Work) ([]item, error) {
-	pieces := make([]item, len(list))
-	for i, w := range list {
-		pieces[i] = item{w.Subject, func(ctx context.Context) error { return t.read(ctx, w) }}
-	}
-	return pieces, nil
-}
-
 // read reads the leftovers of all members of an attempt. After readTries failures a member
 // counts as read, and the attempt ends without the exit of this member. A try counts before it begins: if
 // the files end the master, the next one does not read them for ever.

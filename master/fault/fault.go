@@ -88,3 +88,11 @@ func ClipTo(s string, limit int) string {
 	}
 	return s
 }
+
+// Root is the innermost error: the errors around it often repeat an address.
+func Root(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err
+}

@@ -228,20 +228,10 @@ func (b *Bucket) fault(ctx context.Context, err error, key string) error {
 
 // noAnswer is the error for a store that cannot be reached.
 func noAnswer(err error, what string) error {
-	return fault.Wrap(fault.Unavailable, err, "the object store does not answer for %s: %v", what, innermost(err))
+	return fault.Wrap(fault.Unavailable, err, "the object store does not answer for %s: %v", what, fault.Root(err))
 }
 
 // elsewhere is the error for a redirect.
 func elsewhere(err error, what string, status int) error {
 	return fault.Wrap(fault.Invalid, err, "the object store answered %s with a redirect (%d), which is not followed", what, status)
-}
-
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }

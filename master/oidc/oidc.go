@@ -176,6 +176,14 @@ func (p *Providers) named(name string) (*provider, error) {
 	return nil, fault.New(fault.NotFound, "there is no identity provider %q", fault.Clip(name))
 }
 
+// reach finds a provider, and what it says about itself.
+func (p *Providers) reach(ctx context.Context, name string) (one *provider, cfg *oauth2.Config, found *oidc.Provider, err error) {
+	if one, err = p.named(name); err == nil {
+		cfg, found, err = one.oauth(ctx)
+	}
+	return one, cfg, found, err
+}
+
 // Start begins a sign-in in a browser, and returns the address of the provider's page.
 func (p *Providers) Start(ctx context.Context, name string) (Attempt, string, error) {
 	return p.start(ctx, name, true)
@@ -187,11 +195,7 @@ func (p *Providers) StartPlain(ctx context.Context, name string) (Attempt, strin
 }
 
 func (p *Providers) start(ctx context.Context, name string, offline bool) (Attempt, string, error) {
-	one, err := p.named(name)
-	if err != nil {
-		return Attempt{}, "", err
-	}
-	cfg, found, err := one.oauth(ctx)
+	one, cfg, found, err := p.reach(ctx, name)
 	if err != nil {
 		return Attempt{}, "", err
 	}
@@ -249,11 +253,7 @@ func (p *Providers) Finish(ctx context.Context, a Attempt, state, code string) (
 
 // StartDevice begins a sign-in with a device code.
 func (p *Providers) StartDevice(ctx context.Context, name string) (Device, error) {
-	one, err := p.named(name)
-	if err != nil {
-		return Device{}, err
-	}
-	cfg, found, err := one.oauth(ctx)
+	one, cfg, found, err := p.reach(ctx, name)
 	if err != nil {
 		return Device{}, err
 	}
@@ -321,11 +321,7 @@ func (p *provider) post(ctx context.Context, to string, form url.Values, basic b
 
 // FinishDevice asks once whether the user has confirmed a device code; ErrPending if not.
 func (p *Providers) FinishDevice(ctx context.Context, name, deviceCode string) (Identity, Config, error) {
-	one, err := p.named(name)
-	if err != nil {
-		return Identity{}, Config{}, err
-	}
-	cfg, found, err := one.oauth(ctx)
+	one, cfg, found, err := p.reach(ctx, name)
 	if err != nil {
 		return Identity{}, Config{}, err
 	}

@@ -29,11 +29,7 @@ var (
 // A valid access token is enough to read the claims, unless the groups are in the ID token. Otherwise,
 // and when the provider rejects the access token, the refresh token decides.
 func (p *Providers) Recheck(ctx context.Context, name string, g Grant, keep func(Grant) error) (Identity, error) {
-	one, err := p.named(name)
-	if err != nil {
-		return Identity{}, err
-	}
-	cfg, found, err := one.oauth(ctx)
+	one, cfg, found, err := p.reach(ctx, name)
 	if err != nil {
 		return Identity{}, err
 	}

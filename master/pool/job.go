@@ -2,7 +2,6 @@ package pool
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -135,10 +134,7 @@ func (p *Pool) Spreads() []Spread {
 	}
 	var list []Spread
 	for _, s := range slices.Concat(p.Job.Spreads, p.Job.TaskGroups[0].Spreads) {
-		spread := Spread{Attribute: s.Attribute, Weight: 50}
-		if s.Weight != nil {
-			spread.Weight = int(*s.Weight)
-		}
+		spread := Spread{Attribute: s.Attribute, Weight: int(optional.Or(s.Weight, 50))}
 		for _, t := range s.SpreadTarget {
 			spread.Targets = append(spread.Targets, SpreadTarget{t.Value, int(t.Percent)})
 		}
@@ -165,8 +161,8 @@ func (p *Pool) HostVolumes() map[string]bool {
 	g := p.Job.TaskGroups[0]
 	out := map[string]bool{}
 	for _, m := range g.Tasks[0].VolumeMounts {
-		if v := g.Volumes[*m.Volume]; v != nil {
-			maps.Copy(out, hostVolume(v, out))
+		if v := g.Volumes[*m.Volume]; onHost(v) {
+			out[v.Source] = out[v.Source] || !v.ReadOnly
 		}
 	}
 	return out
@@ -174,18 +170,15 @@ func (p *Pool) HostVolumes() map[string]bool {
 
 // HostVolume returns the name on nodes of a volume of the pool, if it is a host volume.
 func (p *Pool) HostVolume(name string) (source string, writes bool) {
-	if p.Job == nil || p.Job.TaskGroups[0].Volumes[name] == nil {
+	if p.Job == nil {
 		return "", false
 	}
-	for source, writes := range hostVolume(p.Job.TaskGroups[0].Volumes[name], nil) {
-		return source, writes
+	if v := p.Job.TaskGroups[0].Volumes[name]; onHost(v) {
+		return v.Source, !v.ReadOnly
 	}
 	return "", false
 }
 
-func hostVolume(v *api.VolumeRequest, before map[string]bool) map[string]bool {
-	if v.Type != "host" || strings.Contains(v.Source, "${") {
-		return nil
-	}
-	return map[string]bool{v.Source: before[v.Source] || !v.ReadOnly}
+func onHost(v *api.VolumeRequest) bool {
+	return v != nil && v.Type == "host" && !strings.Contains(v.Source, "${")
 }

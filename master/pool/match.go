@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/regex"
 )
 
@@ -55,11 +56,6 @@ func (s Spread) Shares(values map[string]bool) map[string]float64 {
 	return shares
 }
 
-// ValueOf returns a node's value of an attribute.
-func ValueOf(attribute string, facts Facts) (value string, found bool) {
-	return resolve(attribute, facts)
-}
-
 // Facts returns a node's attribute by its name, without ${ and }: attr.cpu.arch, meta.rack,
 // node.class.
 type Facts func(name string) (value string, found bool)
@@ -103,15 +99,13 @@ func Operators() []string {
 
 // String formats a comparison for users.
 func (c Comparison) String() string {
-	operator := c.Operator
-	operator = cmp.Or(operator, "=")
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Attribute, operator, c.Value))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Attribute, cmp.Or(c.Operator, "="), c.Value))
 }
 
 // Meets reports whether a node with these facts meets the comparison. match may be nil.
 func (c Comparison) Meets(facts Facts, match Match) bool {
-	left, foundLeft := resolve(c.Attribute, facts)
-	right, foundRight := resolve(c.Value, facts)
+	left, foundLeft := ValueOf(c.Attribute, facts)
+	right, foundRight := ValueOf(c.Value, facts)
 	switch c.Operator {
 	case "is_set":
 		return foundLeft
@@ -168,8 +162,8 @@ func Draw(list []Affinity, facts Facts, match Match) float64 {
 	return float64(sum) / float64(weights)
 }
 
-// resolve returns the value of one side of a comparison: a text, or a node's value of ${…}.
-func resolve(target string, facts Facts) (string, bool) {
+// ValueOf returns the value of one side of a comparison: a text, or a node's value of ${…}.
+func ValueOf(target string, facts Facts) (string, bool) {
 	name, variable := strings.CutPrefix(target, "${")
 	if !variable {
 		return target, true
@@ -211,13 +205,7 @@ func holds(operator string, order int) bool {
 
 // contains compares lists whose items commas separate.
 func contains(left, right string, any bool) bool {
-	items := func(list string) []string {
-		split := strings.Split(list, ",")
-		for i := range split {
-			split[i] = strings.TrimSpace(split[i])
-		}
-		return split
-	}
+	items := func(list string) []string { return each.Of(strings.Split(list, ","), strings.TrimSpace) }
 	have := items(left)
 	in := func(item string) bool { return slices.Contains(have, item) }
 	if any {

@@ -39,7 +39,7 @@ func (m *Model) fact(name string) (value string, found bool) {
 // Met reports whether the devices meet a comparison of their attributes. Values with units are
 // compared as quantities; a number without a unit has the unit of the attribute. match may be nil.
 func (m *Model) Met(c Comparison, match Match) bool {
-	left, found := resolve(c.Attribute, m.fact)
+	left, found := ValueOf(c.Attribute, m.fact)
 	if a, ok := quantityOf(left); found && ok {
 		b, ok := quantityOf(c.Value)
 		switch {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/proxy/headers"
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -81,7 +82,7 @@ func (p *Proxy) dress(h http.Header, in *http.Request, to target) {
 	}
 	h.Set("X-Forwarded-Host", in.Host)
 	h.Set("X-Forwarded-Proto", "http")
-	if to.inPlace && hasTLS(p.origins.Master) || !to.inPlace && p.origins.secure(to.task.ID) {
+	if to.inPlace && strings.HasPrefix(p.origins.Master, "https://") || !to.inPlace && p.origins.secure(to.task.ID) {
 		h.Set("X-Forwarded-Proto", "https")
 	}
 	h.Set("X-Forwarded-Prefix", strings.TrimSuffix(to.task.at.base(), "/"))
@@ -90,8 +91,6 @@ func (p *Proxy) dress(h http.Header, in *http.Request, to target) {
 		asTornado(h)
 	}
 }
-
-func hasTLS(origin string) bool { return len(origin) > 8 && origin[:8] == "https://" }
 
 // admit checks a task's answer, and limits its headers to the task (confine).
 func (p *Proxy) admit(resp *http.Response, to target) error {
@@ -215,9 +214,5 @@ func hopByHop(h http.Header) {
 
 // splitList splits a header with a list.
 func splitList(line string) []string {
-	words := strings.Split(line, ",")
-	for i, w := range words {
-		words[i] = strings.TrimSpace(w)
-	}
-	return words
+	return each.Of(strings.Split(line, ","), strings.TrimSpace)
 }

@@ -56,15 +56,20 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 		http.Redirect(w, r, withQuery(at.base(), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		who := t.access(v)
-		if who.session != 0 {
-			if err := v.note(t.Task, nil); err != nil {
-				p.fail(w, r, err)
-				return
-			}
-		}
-		p.admitted(w, r, t, who, p.forward(true))
+		p.enter(w, r, t, v, p.forward(true))
 	}
+}
+
+// enter records that a session opens the task, and serves the request.
+func (p *Proxy) enter(w http.ResponseWriter, r *http.Request, t taskService, v Caller, serve func(http.ResponseWriter, *http.Request, taskService)) {
+	who := t.access(v)
+	if who.session != 0 {
+		if err := v.note(t.Task, nil); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+	}
+	p.admitted(w, r, t, who, serve)
 }
 
 // access returns what allows a caller's connection: the caller's session, if it may use the task.

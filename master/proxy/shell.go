@@ -47,13 +47,7 @@ func (p *Proxy) stream(w http.ResponseWriter, r *http.Request, t taskService, v 
 	case who.session == 0 && t.offers == v1.GatewayOfSSH && !p.keys.Take(limitKey{task: t.ID, address: who.address}, time.Now()):
 		p.fail(w, r, errTooFast)
 	default:
-		if who.session != 0 {
-			if err := v.note(t.Task, nil); err != nil {
-				p.fail(w, r, err)
-				return
-			}
-		}
-		p.admitted(w, r, t, who, p.bytes)
+		p.enter(w, r, t, v, p.bytes)
 	}
 }
 

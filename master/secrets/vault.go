@@ -215,7 +215,7 @@ func asFault(err error) error {
 	}
 	var r *api.ResponseError
 	if !errors.As(err, &r) {
-		return fault.Wrap(fault.Unavailable, err, "Vault does not answer: %v", root(err))
+		return fault.Wrap(fault.Unavailable, err, "Vault does not answer: %v", fault.Root(err))
 	}
 	said := strings.Join(r.Errors, "; ")
 	switch {
@@ -229,17 +229,6 @@ func asFault(err error) error {
 
 // reason is an error without the prefix "Vault ".
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "Vault ") }
-
-// root is the innermost error: the errors around it repeat the address.
-func root(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
-}
 
 func path(url string) string {
 	_, rest, _ := strings.Cut(url, "/v1/")

@@ -345,7 +345,3 @@ func (c *Config) storage() (expconf.CheckpointStorage, error) {
 	raw, _, err := expconf.Parse("checkpoint_storage", src)
 	return raw.CheckpointStorage, err
 }
-
-func (c *Config) taskDefaults() (expconf.TaskContainerDefaults, error) {
-	return parseTaskDefaults(c.TaskContainerDefaults)
-}

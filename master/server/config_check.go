@@ -74,7 +74,7 @@ func (c *Config) check() []string {
 	if _, err := c.storage(); err != nil {
 		k.fail("checkpoint_storage", "%v", err)
 	}
-	defaults, err := c.taskDefaults()
+	defaults, err := parseTaskDefaults(c.TaskContainerDefaults)
 	if err != nil {
 		k.fail("task_container_defaults", "%v", err)
 	}

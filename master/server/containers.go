@@ -54,11 +54,7 @@ var accountPattern = regexp.MustCompile(`^\d+(:\d+)?$`)
 // docker reports whether tasks of a pool run in images.
 func (p PoolConfig) docker() bool { return p.Driver == pool.Docker || p.Driver == pool.Podman }
 
-// taskDefaults are the defaults for the configurations of tasks in the pool.
-func (p PoolConfig) taskDefaults() (expconf.TaskContainerDefaults, error) {
-	return parseTaskDefaults(p.TaskContainerDefaults)
-}
-
+// parseTaskDefaults reads the defaults for the configurations of tasks, of all pools or of one.
 func parseTaskDefaults(section any) (expconf.TaskContainerDefaults, error) {
 	if section == nil {
 		return expconf.TaskContainerDefaults{}, nil
@@ -73,7 +69,7 @@ func parseTaskDefaults(section any) (expconf.TaskContainerDefaults, error) {
 
 // checkDocker validates the pool's settings for images.
 func (p PoolConfig) checkDocker(k *checker, at string) {
-	defaults, err := p.taskDefaults()
+	defaults, err := parseTaskDefaults(p.TaskContainerDefaults)
 	if err != nil {
 		k.fail(at+".task_container_defaults", "%v", err)
 	}

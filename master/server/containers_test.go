@@ -55,11 +55,11 @@ func attempt(t *testing.T, cfg Config, pool, more string) task.Attempt {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := cfg.Pools[i].taskDefaults()
+	over, err := parseTaskDefaults(cfg.Pools[i].TaskContainerDefaults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	under, err := cfg.taskDefaults()
+	under, err := parseTaskDefaults(cfg.TaskContainerDefaults)
 	if err != nil {
 		t.Fatal(err)
 	}

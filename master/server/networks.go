@@ -1,9 +1,9 @@
 package server
 
 import (
-	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/each"
@@ -45,17 +45,10 @@ func (p PoolConfig) network(c Config) string {
 
 // loopbackOnly reports whether no address can be reached from another network.
 func loopbackOnly(addresses []string) bool {
-	for _, a := range addresses {
+	return !slices.ContainsFunc(addresses, func(a string) bool {
 		u, err := url.Parse(a)
-		if err != nil {
-			continue
-		}
-		ip := net.ParseIP(u.Hostname())
-		if u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return false
-		}
-	}
-	return true
+		return err == nil && u.Hostname() != "localhost" && !loopback(u.Hostname())
+	})
 }
 
 var networkName = regexp.MustCompile(`^(cni/)?[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)

@@ -12,7 +12,7 @@ import (
 func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 	var set pool.Set
 	for _, p := range c.Pools {
-		defaults, err := p.taskDefaults()
+		defaults, err := parseTaskDefaults(p.TaskContainerDefaults)
 		if err != nil {
 			return nil, err
 		}

@@ -134,10 +134,7 @@ func secret(s string) string {
 
 // port is the port of a listener's address.
 func port(listen string) int {
-	_, text, err := net.SplitHostPort(listen)
-	if err != nil {
-		return 0
-	}
+	_, text, _ := net.SplitHostPort(listen)
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return 0

@@ -26,7 +26,7 @@ func (m *master) readSite() (task.Site, error) {
 		s.Services = jobspecs.ConsulServices
 	}
 	var err error
-	if s.Defaults, err = c.taskDefaults(); err != nil {
+	if s.Defaults, err = parseTaskDefaults(c.TaskContainerDefaults); err != nil {
 		return s, err
 	}
 	if s.Defaults.LogPolicies == nil {

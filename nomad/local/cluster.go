@@ -14,6 +14,7 @@ import (
 
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/leftover"
+	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
 // Cluster is one cluster on this machine, up or down. It is safe for use by several goroutines;
@@ -92,7 +93,7 @@ func Up(ctx context.Context, opts Options, report *servers.Reporter) (*Cluster, 
 		return nil, fmt.Errorf("cannot create the cluster's folder: %w; choose a folder that you may write to", err)
 	}
 	c := &Cluster{dir: opts.StateDir}
-	c.state.Ports, c.state.Processes = emptyPorts(), emptyProcesses()
+	c.state.Ports, c.state.Processes = map[string]int{}, map[string]proc.ID{}
 	err = c.locked(ctx, func() error { return c.up(ctx, opts, report) })
 	return c, err
 }

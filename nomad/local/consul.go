@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,22 +132,37 @@ func localURL(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port)
 
 // get reads a small response from one of the servers.
 func (c *Cluster) get(ctx context.Context, url string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := c.do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	const most = 1 << 20
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	resp, body, err := c.exchange(ctx, http.MethodGet, url, "", "", nil)
 	if err != nil {
 		return "", err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
+		return "", fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(body))
 	}
-	return string(body), nil
+	return body, nil
+}
+
+// exchange sends a request to one of the servers, with in as JSON unless it is nil and with a token in a header unless the token is
+// empty. It returns the answer and its small body, which is read and closed.
+func (c *Cluster) exchange(ctx context.Context, method, url, header, token string, in any) (resp *http.Response, body string, err error) {
+	var sent []byte
+	if in != nil {
+		if sent, err = json.Marshal(in); err != nil {
+			return nil, "", err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(sent))
+	if err != nil {
+		return nil, "", err
+	}
+	if token != "" {
+		req.Header.Set(header, token)
+	}
+	if resp, err = c.do(req); err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	const most = 1 << 20
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	return resp, string(text), err
 }

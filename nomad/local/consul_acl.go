@@ -1,11 +1,8 @@
 package local
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -71,25 +68,11 @@ func (c consulServer) bootstrap(ctx context.Context) error {
 
 // put writes to Consul with all rights. An answer that the object exists is no error.
 func (c consulServer) put(ctx context.Context, path string, body any, fine string) error {
-	text, err := json.Marshal(body)
-	if err != nil {
+	resp, answer, err := c.exchange(ctx, http.MethodPut, c.url()+path, "X-Consul-Token", c.state.ConsulACL.Management, body)
+	if err != nil || resp.StatusCode == http.StatusOK || strings.Contains(strings.ToLower(answer), fine) {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.url()+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Consul-Token", c.state.ConsulACL.Management)
-	resp, err := c.do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if err != nil || resp.StatusCode == http.StatusOK || strings.Contains(strings.ToLower(string(answer)), fine) {
-		return err
-	}
-	return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(string(answer)))
+	return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(answer))
 }
 
 // ConsulTokens are the tokens of Consul's management and of the master; empty without access control.

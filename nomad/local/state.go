@@ -47,7 +47,7 @@ type state struct {
 func statePath(dir string) string { return filepath.Join(dir, "state.json") }
 
 func readState(dir string) (state, error) {
-	var s state
+	s := state{Ports: map[string]int{}, Processes: map[string]proc.ID{}}
 	text, err := os.ReadFile(statePath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, fmt.Errorf("%w in %s", ErrNoCluster, dir)
@@ -57,12 +57,6 @@ func readState(dir string) (state, error) {
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("%s: %w", statePath(dir), err)
-	}
-	if s.Ports == nil {
-		s.Ports = map[string]int{}
-	}
-	if s.Processes == nil {
-		s.Processes = map[string]proc.ID{}
 	}
 	return s, nil
 }
@@ -81,11 +75,7 @@ func (c *Cluster) save() error {
 	if err != nil {
 		return err
 	}
-	fresh := statePath(c.dir) + ".new"
-	if err := os.WriteFile(fresh, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, statePath(c.dir))
+	return servers.ReplaceFile(statePath(c.dir), append(text, '\n'))
 }
 
 // Names of the stored ports. Ports for users have well-known numbers if these are free.
@@ -231,6 +221,3 @@ func (c *Cluster) partRuns(port string) bool {
 	}
 	return c.state.Processes[port].Alive()
 }
-
-func emptyPorts() map[string]int         { return map[string]int{} }
-func emptyProcesses() map[string]proc.ID { return map[string]proc.ID{} }

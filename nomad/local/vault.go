@@ -1,13 +1,11 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -119,38 +117,17 @@ func (c vaultServer) ready(ctx context.Context) error {
 
 // call makes a call with the token in the state.
 func (c vaultServer) call(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		text, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(text)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.url()+"/v1/"+path, body)
-	if err != nil {
-		return err
-	}
-	if c.state.Vault.Token != "" {
-		req.Header.Set("X-Vault-Token", c.state.Vault.Token)
-	}
-	resp, err := c.do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	resp, text, err := c.exchange(ctx, method, c.url()+"/v1/"+path, "X-Vault-Token", c.state.Vault.Token, in)
 	if err != nil {
 		return err
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: Vault rejected the request: %s: %s", method, path, resp.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("%s %s: Vault rejected the request: %s: %s", method, path, resp.Status, strings.TrimSpace(text))
 	}
-	if out == nil || len(text) == 0 {
+	if out == nil || text == "" {
 		return nil
 	}
-	return json.Unmarshal(text, out)
+	return json.Unmarshal([]byte(text), out)
 }
 
 // setUp runs the script that operators run, when Nomad's keys are available.

@@ -233,10 +233,5 @@ func writeState(dir string, state postgresState) error {
 	if err != nil {
 		return err
 	}
-	// Renamed, so that a reader never sees an incomplete file.
-	fresh := stateFile(dir) + ".new"
-	if err := os.WriteFile(fresh, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, stateFile(dir))
+	return ReplaceFile(stateFile(dir), append(text, '\n'))
 }

@@ -67,13 +67,13 @@ func reserve(name string, r reservation) bool {
 	}
 	held[name] = r
 	if text, err = json.MarshalIndent(held, "", "  "); err == nil {
-		_ = replaceFile(path, text) // an error only means that nothing is reserved
+		_ = ReplaceFile(path, text) // an error only means that nothing is reserved
 	}
 	return true
 }
 
-// replaceFile replaces a file atomically.
-func replaceFile(path string, text []byte) error {
+// ReplaceFile replaces a file, which only its owner may read, so that a reader never sees an incomplete one.
+func ReplaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ package attempt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func orNone(ids []string) string {
 // container it also lists the GPUs of other tasks.
 func askNvidia(ctx context.Context, p *NomadTask, want []string) error {
 	program := ""
-	for dir := range strings.SplitSeq(orDefault(p.Env["PATH"], defaultPath), ":") {
+	for dir := range strings.SplitSeq(cmp.Or(p.Env["PATH"], defaultPath), ":") {
 		path := filepath.Join(dir, "nvidia-smi")
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			program = path
@@ -169,13 +170,6 @@ func askNvidia(ctx context.Context, p *NomadTask, want []string) error {
 		return fmt.Errorf("nvidia-smi -L does not list %s, which was assigned to the task; it lists\n%s", strings.Join(missing, ", "), bytes.TrimSpace(out.Bytes()))
 	}
 	return nil
-}
-
-func orDefault(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // restrict sets CUDA_VISIBLE_DEVICES to the assigned GPUs if the node's plugin has told only

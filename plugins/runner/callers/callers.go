@@ -11,6 +11,7 @@
 package callers
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -32,20 +33,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	pick := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	pick(&l.Slots, 64)
-	pick(&l.PerAddress, 16)
-	pick(&l.Line, 512)
-	if l.Keep <= 0 {
-		l.Keep = 250 * time.Millisecond
-	}
-	if l.Life <= 0 {
-		l.Life = 10 * time.Second
-	}
+	l.Slots = cmp.Or(max(l.Slots, 0), 64)
+	l.PerAddress = cmp.Or(max(l.PerAddress, 0), 16)
+	l.Line = cmp.Or(max(l.Line, 0), 512)
+	l.Keep = cmp.Or(max(l.Keep, 0), 250*time.Millisecond)
+	l.Life = cmp.Or(max(l.Life, 0), 10*time.Second)
 	return l
 }
 

@@ -27,9 +27,13 @@ var loopbacks = []string{"127.0.0.1", "::1"}
 
 // DialLoopback connects to a port on the loopback interface, by IPv4 or else by IPv6.
 func DialLoopback(ctx context.Context, port int) (net.Conn, error) {
+	return onLoopback(func(host string) (net.Conn, error) { return dialHost(ctx, host, port) })
+}
+
+func onLoopback(dial func(host string) (net.Conn, error)) (net.Conn, error) {
 	var failed []error
 	for _, host := range loopbacks {
-		conn, err := dialHost(ctx, host, port)
+		conn, err := dial(host)
 		if err == nil {
 			return conn, nil
 		}
@@ -68,15 +72,7 @@ const maxKnown = 1000
 
 // Dial connects to a port of the task.
 func (o *OwnPorts) Dial(ctx context.Context, port int) (net.Conn, error) {
-	var failed []error
-	for _, host := range loopbacks {
-		conn, err := o.dial(ctx, host, port)
-		if err == nil {
-			return conn, nil
-		}
-		failed = append(failed, err)
-	}
-	return nil, errors.Join(failed...)
+	return onLoopback(func(host string) (net.Conn, error) { return o.dial(ctx, host, port) })
 }
 
 // dial compares the listener before and after it connects, so that no other program can take the

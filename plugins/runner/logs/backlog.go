@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,15 +24,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Disk <= 0 {
-		l.Disk = 1 << 30
-	}
-	if l.Memory <= 0 {
-		l.Memory = 8 << 20
-	}
-	if l.Segment <= 0 {
-		l.Segment = 8 << 20
-	}
+	l.Disk = cmp.Or(max(l.Disk, 0), 1<<30)
+	l.Memory = cmp.Or(max(l.Memory, 0), 8<<20)
+	l.Segment = cmp.Or(max(l.Segment, 0), 8<<20)
 	l.Segment = min(l.Segment, max(l.Disk/4, 1))
 	return l
 }
