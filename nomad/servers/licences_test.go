@@ -1,4 +1,4 @@
-package servers
+package servers_test
 
 import (
 	"bytes"
