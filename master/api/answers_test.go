@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/spool"
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // longList makes 12 experiments whose list has 6 MB, more than the kernel stores for a connection, and
@@ -51,7 +52,7 @@ func (r *rig) unread(who as, path string) net.Conn {
 
 // Clients that do not read their answers leave the memory to others, and cannot fill the disk.
 func TestAnswersThatNobodyReads(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	r := newRig(t)
 	const mb, total = 6, 512 << 20
 	r.api.router.Limits.Unread = spool.New(t.TempDir(), total)

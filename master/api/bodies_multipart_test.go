@@ -14,12 +14,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // The master treats a form with files like any other body: it stores no part of the form before it
 // has checked the route.
 func TestFormsOfAnyoneAreNotStored(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	r := newRig(t)

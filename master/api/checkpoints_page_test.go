@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 	"github.com/google/uuid"
 )
 
 // A page of checkpoints has a limited size, however large the configuration is that each checkpoint
 // contains, and all checkpoints can be read page by page.
 func TestAPageOfCheckpointsIsBounded(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	r := newRig(t)
 	a := r.running(yaml("data: {x: "+strings.Repeat("y", 500_000)+"}"), 1)
 	const n = 100

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // longLog gives a task a log of so many chunks of 400 KB, which cannot be compressed well, and returns the task's
@@ -30,7 +32,7 @@ func (r *rig) longLog(a *attempt, chunks int) string {
 
 // Streams of logs that nobody reads leave the memory and the turns to others, and end.
 func TestLogsThatNobodyReads(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	r := newRig(t, func(c *Config) { c.Receiving.Stall = time.Second })
 	me, other := r.user("determined"), r.user("admin")
 	const streams, chunks = 24, 30

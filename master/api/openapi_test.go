@@ -3,11 +3,13 @@ package api
 import (
 	"runtime"
 	"testing"
+
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // TestTheDocumentsAreMadeOnce: anybody may ask for them, again and again.
 func TestTheDocumentsAreMadeOnce(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	r := newRig(t)
 	for _, path := range []string{"/api/v1/openapi.json", "/docs/rest-api"} {
 		r.anyone().get(path).ok()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 	"github.com/gorilla/websocket"
 )
 
@@ -113,7 +114,7 @@ func TestTheAddressOfAnEditorInABrowser(t *testing.T) {
 
 // TestWhoGetsAnAddressForPrograms: who may open the task, if it has pages.
 func TestWhoGetsAnAddressForPrograms(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	v.taskAddress(v.user("admin"), p.id)

@@ -85,32 +85,12 @@ func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
 	return r
 }
 
-// besideOthers lets a test with a rig run beside others: each rig has a database and a listener of its own, and waits most of its time.
-func besideOthers(t testing.TB) {
-	own, is := t.(*testing.T)
-	if !is || strings.Contains(t.Name(), "/") {
-		return // a test runs its parts one after the other
-	}
-	if _, already := parallel.LoadOrStore(own, true); !already {
-		own.Parallel()
-	}
-}
-
-// alone lets a test run alone, because it measures memory or changes the environment. It comes before the rig.
-func alone(t *testing.T) {
-	t.Helper()
-	parallel.Store(t, true)
-}
-
-// parallel are the tests that were asked already whether they run beside others.
-var parallel sync.Map
-
 // ownURL as a PublicURL stands for the address at which the rig listens.
 const ownURL = "own"
 
 func rigOf(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
-	besideOthers(t)
+	pgtest.Beside(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	dsn := pgtest.New(t, schema.Hash(), schema.Migrate)
 	db, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 // readUntil reads what a connection brings up to a text.
@@ -34,7 +36,7 @@ func (r *rig) longReports(trial, n, bytes int) {
 // A stream of changes that returns from the beginning reads what it missed a page at a time, and one that
 // nobody reads ends.
 func TestLiveReadsMissedReportsInPages(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	r := newRig(t, func(c *Config) { c.Receiving.Stall = 300 * time.Millisecond })
 	me := r.user("determined")
 	trial, _ := r.trial(me.create(yaml()), 0)
@@ -80,7 +82,7 @@ func TestLiveStreamsAreLimited(t *testing.T) {
 
 // A stream of a snapshot, and one of curves, is sent in records of about a megabyte, and holds no more than that.
 func TestMetricStreamsInRecords(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	r := newRig(t)
 	me := r.user("determined")
 	a := r.running(yaml(), 1)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/tasks"
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
 	"github.com/detent-ml/detent/plugins/runner/shell"
 )
@@ -96,7 +97,7 @@ func endOf(t *testing.T, ws *websocket.Conn) *websocket.CloseError {
 }
 
 func TestTerminalsInAPage(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	v := newProxyRig(t)
 	p := v.openShell("determined")
 	b := v.browser("determined")
@@ -158,7 +159,7 @@ func TestTerminalsInAPage(t *testing.T) {
 }
 
 func TestTerminalsOfShellsThatDoNotRun(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	v := newProxyRig(t)
 	header := func() http.Header { return http.Header{"Authorization": {v.user("determined").token}} }
 	queued := v.make("determined", "shells")
@@ -188,7 +189,7 @@ func TestTerminalsOfShellsThatDoNotRun(t *testing.T) {
 }
 
 func TestOneUserHasABoundedNumberOfTerminals(t *testing.T) {
-	alone(t)
+	pgtest.Alone(t)
 	v := newProxyRig(t)
 	p := v.openShell("determined")
 	header := http.Header{"Authorization": {v.user("determined").token}}

@@ -128,6 +128,7 @@ type bench struct {
 
 func newBench(t testing.TB, nodes ...string) *bench {
 	t.Helper()
+	pgtest.Beside(t)
 	return newBenchOn(t, pgtest.New(t, schema.Hash(), schema.Migrate), nodes...)
 }
 
