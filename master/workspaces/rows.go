@@ -109,11 +109,8 @@ func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name str
 		}
 		return tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
 	})
-	if fault.Is(err, fault.Conflict) {
-		return Workspace{}, fault.New(fault.Conflict, "workspace %q already exists", name)
-	}
 	if err != nil {
-		return Workspace{}, err
+		return Workspace{}, database.Taken(err, fault.New(fault.Conflict, "workspace %q already exists", name))
 	}
 	return Get(ctx, db, id)
 }
@@ -121,15 +118,9 @@ func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name str
 // Change changes the name of a workspace, and merges settings into its settings; nil
 // leaves them unchanged.
 func Change(ctx context.Context, db *database.DB, id int, name *string, settings []byte) error {
-	n, err := db.Affect(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
+	err := db.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in and cannot be changed", id), `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
 		WHERE id = $1 AND NOT immutable`, id, name, database.JSONOrNull(settings))
-	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "workspace %q already exists", *name)
-	}
-	if err == nil && n == 0 {
-		return fault.New(fault.Conflict, "workspace %d is built in and cannot be changed", id)
-	}
-	return err
+	return database.Taken(err, fault.New(fault.Conflict, "workspace %q already exists", optional.Value(name)))
 }
 
 // Archive archives a workspace, or ends its archiving.
