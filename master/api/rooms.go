@@ -113,9 +113,7 @@ func (a *API) experimentDeps() experiments.Deps {
 		Allowed: func(ctx context.Context, workspace int, ch experiments.Patch) error {
 			return a.launcher.Allowed(ctx, workspace, workspaces.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight})
 		},
-		Attempts: func(ctx context.Context, experiment int, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
-			return a.Attempts.OfExperiment(ctx, experiment, req)
-		}}
+		Attempts: a.Attempts.OfExperiment}
 }
 
 // models gives the room of models what it uses of workspaces, checkpoints and their owners.

@@ -267,12 +267,7 @@ func Owned(ctx context.Context, db *database.DB) ([]accounts.Owned, error) {
 	return database.Rows[accounts.Owned](ctx, db, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
 }
 
-// InWorkspaces limits a list to a scope; workspace is the column with a row's workspace.
-func InWorkspaces(c *database.Conditions, s auth.Scope, workspace string) {
-	c.When(!s.All, workspace+" = ANY(@scope::int[])", "scope", s.Only())
-}
-
-// inProjects is InWorkspaces for rows that have a project but no workspace.
+// inProjects limits a list to a scope, of rows that have a project but no workspace; project is its column.
 func inProjects(c *database.Conditions, s auth.Scope, project string) {
 	c.When(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", s.Only())
 }

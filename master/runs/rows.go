@@ -115,11 +115,6 @@ func Heads(ctx context.Context, db *database.DB, in auth.Scope, q query.Search, 
 	return database.Rows[Head](ctx, db, `SELECT `+runHeadColumns+searchedRuns.From+b.Lateral()+where+` ORDER BY t.id LIMIT @limit`, b.Args)
 }
 
-// Kill requests the end of runs, but for those that have ended.
-func Kill(ctx context.Context, db *database.DB, ids []int) error {
-	return db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = ANY($1) AND ended_at IS NULL`, ids)
-}
-
 // Archive archives runs that have ended, or unarchives them, and returns those that it has
 // changed. The experiments of the runs stay what they are.
 func Archive(ctx context.Context, db *database.DB, ids []int, archived bool) ([]int, error) {
