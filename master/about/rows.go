@@ -45,9 +45,8 @@ const (
 
 // A Setting is a part of the masters' configuration that an administrator changed while they ran.
 type Setting struct {
-	Name  string    `db:"name"`
-	Value string    `db:"value"`
-	SetAt time.Time `db:"set_at"`
+	Name  string `db:"name"`
+	Value string `db:"value"`
 }
 
 // TopicSettings wakes the masters after an administrator has changed their settings.
@@ -55,7 +54,7 @@ const TopicSettings = "settings"
 
 // SettingsSince lists the settings that were set after a time, by the database's clock.
 func SettingsSince(ctx context.Context, db *database.DB, since time.Time) ([]Setting, error) {
-	return database.Rows[Setting](ctx, db, `SELECT name, value, set_at FROM settings WHERE set_at > $1 ORDER BY name`, since)
+	return database.Rows[Setting](ctx, db, `SELECT name, value FROM settings WHERE set_at > $1 ORDER BY name`, since)
 }
 
 // ChangeSettings stores settings, all at the same time.

@@ -158,10 +158,7 @@ func (d Deps) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, 
 
 func (d Deps) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeResponse, error) {
 	u, err := UserByID(ctx, d.DB, c.Who().UserID)
-	if err != nil {
-		return nil, err
-	}
-	return &v1.GetMeResponse{User: WireUser(u)}, nil
+	return &v1.GetMeResponse{User: WireUser(u)}, err
 }
 
 func (d Deps) oldMe(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.OldUser, error) {

@@ -99,11 +99,8 @@ func CreateGroup(ctx context.Context, db *database.DB, name string, users []int)
 			return err
 		}
 		id, err = database.Scalar[int](ctx, tx, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
-		if fault.Is(err, fault.Conflict) {
-			return fault.New(fault.Conflict, "group %q already exists", name)
-		}
 		if err != nil {
-			return err
+			return database.Taken(err, fault.New(fault.Conflict, "group %q already exists", name))
 		}
 		return join(ctx, tx, []int{id}, users)
 	})

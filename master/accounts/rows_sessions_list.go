@@ -26,16 +26,17 @@ const sessionFrom = ` FROM sessions s JOIN users u ON u.id = s.user_id WHERE NOT
 
 const sessionSelect = `SELECT s.id, s.user_id, u.username, s.created_at, s.expires_at, s.last_used_at, s.address, s.agent, coalesce(s.issuer, '') AS issuer` + sessionFrom
 
-// Sessions lists a page of sessions, those that began last first, and counts all; a user of 0 means
-// all users.
-func Sessions(ctx context.Context, db *database.DB, user, offset, limit int) ([]Session, int, error) {
-	const of = ` AND ($1 = 0 OR s.user_id = $1)`
-	total, err := database.Scalar[int](ctx, db, `SELECT count(*)::int`+sessionFrom+of, user)
-	if err != nil {
-		return nil, 0, err
-	}
-	list, err := database.Rows[Session](ctx, db, sessionSelect+of+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
-	return list, total, err
+// ofOne limits sessions to those of a user; 0 means all users.
+const ofOne = ` AND ($1 = 0 OR s.user_id = $1)`
+
+// CountSessions counts the sessions of a user.
+func CountSessions(ctx context.Context, db *database.DB, user int) (int, error) {
+	return database.Scalar[int](ctx, db, `SELECT count(*)::int`+sessionFrom+ofOne, user)
+}
+
+// Sessions lists a page of the sessions of a user, those that began last first.
+func Sessions(ctx context.Context, db *database.DB, user, offset, limit int) ([]Session, error) {
+	return database.Rows[Session](ctx, db, sessionSelect+ofOne+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
 }
 
 // SessionByID finds a sign-in that has not ended.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -54,24 +55,12 @@ func (d Deps) listSessions(ctx context.Context, c *rest.Call, req *v1.GetSession
 	if err != nil {
 		return nil, err
 	}
-	_, total, err := Sessions(ctx, d.DB, user, 0, 0)
-	if err != nil {
-		return nil, err
-	}
-	p, err := rest.Locate(req.Window, total)
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := Sessions(ctx, d.DB, user, p.StartIndex, p.EndIndex-p.StartIndex)
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.GetSessionsResponse{Sessions: []v1.Session{}, Pagination: &p}
-	for _, s := range list {
-		resp.Sessions = append(resp.Sessions, v1.Session{ID: s.ID, UserID: s.UserID, Username: s.Username, CreatedAt: &s.CreatedAt, ExpiresAt: &s.ExpiresAt, LastUsedAt: s.LastUsedAt,
-			Address: s.Address, Agent: s.Agent, Provider: d.ProviderName(s.Issuer), Current: int64(s.ID) == c.Who().SessionID})
-	}
-	return resp, nil
+	total, err := CountSessions(ctx, d.DB, user)
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]Session, error) { return Sessions(ctx, d.DB, user, from, n) })
+	return &v1.GetSessionsResponse{Pagination: &p, Sessions: each.Of(list, func(s Session) v1.Session {
+		return v1.Session{ID: s.ID, UserID: s.UserID, Username: s.Username, CreatedAt: &s.CreatedAt, ExpiresAt: &s.ExpiresAt, LastUsedAt: s.LastUsedAt,
+			Address: s.Address, Agent: s.Agent, Provider: d.ProviderName(s.Issuer), Current: int64(s.ID) == c.Who().SessionID}
+	})}, err
 }
 
 // sessionsOf returns the user whose sessions a call lists; 0 for all.

@@ -172,10 +172,7 @@ func (d Deps) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequ
 		}
 	}
 	made, err := CreateUser(ctx, d.DB, u)
-	if err != nil {
-		return nil, err
-	}
-	return &v1.PostUserResponse{User: new(WireUser(made))}, nil
+	return &v1.PostUserResponse{User: new(WireUser(made))}, err
 }
 
 // checkService rejects what a service account cannot have.
@@ -234,10 +231,7 @@ func (d Deps) patchUser(ctx context.Context, c *rest.Call, of User, req *v1.Patc
 		ch.PasswordHash = &hash
 	}
 	u, err := d.changeUser(ctx, c, of.ID, ch)
-	if err != nil {
-		return nil, err
-	}
-	return &v1.PatchUserResponse{User: WireUser(u)}, nil
+	return &v1.PatchUserResponse{User: WireUser(u)}, err
 }
 
 // changeUser changes an account. Its sessions end when its password changes or it is

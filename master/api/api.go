@@ -150,11 +150,11 @@ func New(ctx context.Context, cfg Config, db *database.DB, bus *database.Bus, id
 	a.nodes = nodes.Inventory{DB: db, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db)
 	a.launcher, a.tasks = a.launchers()
+	a.taskIO = newTaskIO(ctx, db, bus, &a.cfg, log)
+	a.Attempts = a.attemptDeps(id, disc)
 	a.experiments = a.experimentDeps()
 	a.launch = launch.Deps{DB: db, Bus: bus, Launcher: a.launcher, Full: a.experiments.Full}
 	a.checkpoints = a.checkpointDeps()
-	a.taskIO = newTaskIO(ctx, db, bus, &a.cfg, log)
-	a.Attempts = a.attemptDeps(id, disc)
 	a.registerRooms()
 	a.router.Mount()
 	return a

@@ -1,5 +1,5 @@
-// Package api puts the rooms and the engine of the interface together: rooms.go adds the routes of all rooms, and a file for each room
-// that uses others has its Deps.
+// Package api puts the rooms and the engine of the interface together: rooms.go adds the routes of all rooms, and has the Deps of each
+// room that uses others; rooms_tasks.go has those of the rooms that start what runs and receive what it reports.
 //
 // What rest needs to know of this master: access.go and scope.go say who may call an endpoint,
 // accounts.Authenticator identifies the caller, and callers_again.go says who the callers of open answers are now. limits.go has

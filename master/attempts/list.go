@@ -41,24 +41,13 @@ func (d Deps) list(ctx context.Context, w v1.Window, f Filter) (*v1.ListAttempts
 		w.Limit = maxAttempts
 	}
 	total, err := count(ctx, d.DB, f)
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.ListAttemptsResponse{}
-	if resp.Pagination, err = rest.Locate(w, total); err != nil {
-		return nil, err
-	}
-	list, err := List(ctx, d.DB, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
+	list, page, err := rest.Paged(w, total, err, func(from, n int) ([]Past, error) { return List(ctx, d.DB, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
 	ids := each.Of(list, func(x Past) string { return x.ID })
 	members, err := pastMembers(ctx, d.DB, ids)
-	if err != nil {
-		return nil, err
-	}
-	resp.Attempts = each.Of(list, func(x Past) v1.Attempt { return d.wire(x, members[x.ID]) })
-	return resp, nil
+	return &v1.ListAttemptsResponse{Attempts: each.Of(list, func(x Past) v1.Attempt { return d.wire(x, members[x.ID]) }), Pagination: page}, err
 }
 
 func (d Deps) wire(x Past, members []pastMember) v1.Attempt {

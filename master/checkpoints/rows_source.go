@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/fault"
 )
 
 // Newest is the checkpoint from which a trial restarts: its complete one with the most steps; the zero value if it has none.
@@ -18,8 +17,5 @@ func NewestOf(ctx context.Context, db *database.DB, trial int) (Newest, error) {
 	k, err := database.Row[Newest](ctx, db, "checkpoint", `
 		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
 		ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`, trial)
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return k, err
+	return k, database.Missing(err, nil)
 }

@@ -7,8 +7,8 @@ package contexts
 
 // A Context is stored code.
 type Context struct {
-	Hash []byte
-	Size int64 // of the archive
+	Hash []byte `db:"hash"`
+	Size int64  `db:"size"` // of the archive
 }
 
 // Limits on submitted code; launch has that on its size.

@@ -97,16 +97,12 @@ func Get(ctx context.Context, db *database.DB, hash []byte) (*Context, error) {
 
 // OfTask finds the context of a task; nil if it has none.
 func OfTask(ctx context.Context, db *database.DB, task string) (*Context, error) {
-	type found struct {
-		Hash []byte `db:"hash"`
-		Size int64  `db:"size"`
-	}
-	f, err := database.Row[found](ctx, db, "task "+task, `
+	c, err := database.Row[Context](ctx, db, "task "+task, `
 		SELECT c.hash, coalesce(c.size, 0) AS size FROM tasks t LEFT JOIN contexts c ON c.hash = t.context_hash WHERE t.id = $1`, task)
-	if err != nil || f.Hash == nil {
+	if err != nil || c.Hash == nil {
 		return nil, err
 	}
-	return &Context{Hash: f.Hash, Size: f.Size}, nil
+	return &c, nil
 }
 
 // Read returns a reader of a context. It reads readBytes at a time and holds

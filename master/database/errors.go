@@ -74,6 +74,14 @@ func Missing(err, missing error) error {
 	return err
 }
 
+// Taken returns taken in the place of an error that says that a unique value exists already.
+func Taken(err, taken error) error {
+	if RejectionOf(err).Code == "23505" {
+		return taken
+	}
+	return err
+}
+
 // BadData turns PostgreSQL's error about a value that it cannot store into fault.Invalid.
 func BadData(err error) error {
 	var pg *pgconn.PgError

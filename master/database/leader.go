@@ -29,13 +29,9 @@ func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Dura
 // Renew renews the lease of holder in this term. It fails with ErrNotLeader if the lease has
 // expired or another master holds it.
 func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.Duration) error {
-	n, err := db.Affect(ctx, `
+	return db.Change(ctx, ErrNotLeader, `
 		UPDATE leader SET expires_at = now() + $3
 		WHERE name = 'control' AND holder = $1 AND term = $2 AND expires_at >= now()`, holder, term, lease)
-	if err == nil && n == 0 {
-		return ErrNotLeader
-	}
-	return err
 }
 
 // Resign releases the lease, so that another master leads at once.
@@ -49,10 +45,7 @@ func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
 func (db *DB) Leader(ctx context.Context) (holder, address string, term int64, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT holder, address, term FROM leader WHERE name = 'control' AND expires_at >= now()`).Scan(&holder, &address, &term)
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return holder, address, term, err
+	return holder, address, term, Missing(err, nil)
 }
 
 // Timeouts in the leader's transactions. Both are at most as long as a lease, so that a

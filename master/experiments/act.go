@@ -37,6 +37,15 @@ func (d Deps) act(action Action) func(context.Context, *rest.Call, Experiment, *
 	}
 }
 
+// Request requests an action of those of the experiments that nothing hinders. had are those that accept it.
+func (d Deps) Request(ctx context.Context, action Action, ids []int) (had []int, hindered map[int]error, err error) {
+	if hindered, err = d.Hindered(ctx, action, ids); err != nil {
+		return nil, nil, err
+	}
+	had, err = RequestAction(ctx, d.DB, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return hindered[id] != nil }), action)
+	return had, hindered, err
+}
+
 // Hindered returns the experiments for which an action is not possible in any state: they
 // cannot be activated when the memory for searches is used up or their pool is not open to their
 // workspace, nor deleted when a version of a model has one of their checkpoints.
@@ -99,12 +108,7 @@ func (d Deps) actOnMany(action Action) func(context.Context, *rest.Call, workspa
 				mine = append(mine, e.ID)
 			}
 		}
-		hindered, err := d.Hindered(ctx, action, mine)
-		if err != nil {
-			return nil, err
-		}
-		mine = slices.DeleteFunc(mine, func(id int) bool { return hindered[id] != nil })
-		had, err := RequestAction(ctx, d.DB, mine, action)
+		had, hindered, err := d.Request(ctx, action, mine)
 		if err != nil {
 			return nil, err
 		}

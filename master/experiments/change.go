@@ -43,10 +43,8 @@ func experimentPatch(e Experiment, req *v1.PatchExperiment) (Patch, error) {
 			return ch, err
 		}
 	}
-	for what, s := range map[string]*string{"description": req.Description, "notes": req.Notes} {
-		if err := names.CheckText(what, optional.Value(s)); err != nil {
-			return ch, err
-		}
+	if err := names.CheckTexts(map[string]*string{"description": req.Description, "notes": req.Notes}); err != nil {
+		return ch, err
 	}
 	if req.Labels != nil {
 		ch.Labels = sortedLabels(req.Labels)

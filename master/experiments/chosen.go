@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -36,14 +37,5 @@ func (d Deps) Chosen(ctx context.Context, c *rest.Call, in auth.Scope, project i
 	if list, err = ListHeads(ctx, d.DB, in, f, MaxBulk); err != nil {
 		return nil, nil, err
 	}
-	answered := make(map[int]bool, len(list))
-	for _, e := range list {
-		answered[e.ID] = true
-	}
-	for _, id := range req.ExperimentIDs {
-		if !answered[id] {
-			missing, answered[id] = append(missing, id), true
-		}
-	}
-	return list, missing, nil
+	return list, rest.Missing(req.ExperimentIDs, each.Of(list, func(e Head) int { return e.ID })), nil
 }

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -264,4 +265,14 @@ func TemplateOf(ctx context.Context, db *database.DB, experiment int) (UsedTempl
 // Owned counts the experiments of all users, by workspace.
 func Owned(ctx context.Context, db *database.DB) ([]accounts.Owned, error) {
 	return database.Rows[accounts.Owned](ctx, db, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
+}
+
+// inProjects limits a list to a scope, of rows that have a project but no workspace; project is its column.
+func inProjects(c *database.Conditions, s auth.Scope, project string) {
+	c.When(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", s.Only())
+}
+
+// CheckPatterns is CheckPattern for a name and a description.
+func CheckPatterns(name, description string) error {
+	return cmp.Or(database.CheckPattern("name", name), database.CheckPattern("description", description))
 }

@@ -58,12 +58,9 @@ func MoveProject(ctx context.Context, db *database.DB, p workspaces.Project, wor
 		if err := mayMove(ctx, tx, nil, id, workspace, check); err != nil {
 			return err
 		}
-		n, err := tx.Affect(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
-		if fault.Is(err, fault.Conflict) {
-			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
-		}
-		if err := requireOne(n, err, "project %d is built in or being deleted, and cannot be moved", id); err != nil {
-			return err
+		fixed := fault.New(fault.Conflict, "project %d is built in or being deleted, and cannot be moved", id)
+		if err := tx.Change(ctx, fixed, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace); err != nil {
+			return database.Taken(err, fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace))
 		}
 		return tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
 	})
@@ -163,13 +160,4 @@ func ClosedExperiments(ctx context.Context, db *database.DB, ids []int, project,
 			AND EXISTS (SELECT FROM pool_bindings b WHERE b.pool = e.pool)
 			AND NOT EXISTS (SELECT FROM pool_bindings b WHERE b.pool = e.pool AND b.workspace_id = CASE WHEN $3 = 0 THEN p.workspace_id ELSE $3 END)
 		ORDER BY e.id LIMIT 10000`, ids, project, workspace)
-}
-
-// requireOne returns a fault if a statement changed no row; the caller has checked that the
-// row exists.
-func requireOne(n int64, err error, format string, args ...any) error {
-	if err == nil && n == 0 {
-		return fault.New(fault.Conflict, format, args...)
-	}
-	return err
 }

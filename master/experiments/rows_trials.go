@@ -135,9 +135,9 @@ func TrialsByID(ctx context.Context, db *database.DB, ids []int) ([]Trial, error
 		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = t.id ORDER BY page.place`, ids)
 }
 
-// KillTrial requests the end of a trial, unless the trial has ended.
-func KillTrial(ctx context.Context, db *database.DB, id int) error {
-	return db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = $1 AND ended_at IS NULL`, id)
+// KillTrials requests the end of trials, but for those that have ended.
+func KillTrials(ctx context.Context, db *database.DB, ids []int) error {
+	return db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = ANY($1) AND ended_at IS NULL`, ids)
 }
 
 // A Workload (Determined's word) is a report or a checkpoint of a trial.

@@ -12,11 +12,7 @@ import (
 
 // updateTrial updates columns of a trial that its program sets.
 func updateTrial(ctx context.Context, db *database.DB, trial int, set string, args ...any) error {
-	n, err := db.Affect(ctx, "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "trial %d not found", trial)
-	}
-	return database.BadData(err)
+	return database.BadData(db.Change(ctx, fault.New(fault.NotFound, "trial %d not found", trial), "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...))
 }
 
 // SetTrialProgress stores the progress of a trial, from 0 to 1.

@@ -149,7 +149,7 @@ func (d Deps) trial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1
 }
 
 func (d Deps) killTrial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1.Empty, error) {
-	return rest.Done[v1.Empty](KillTrial(ctx, d.DB, t.ID), func() { d.Bus.Publish(lifecycle.TopicIntent) })
+	return rest.Done[v1.Empty](KillTrials(ctx, d.DB, []int{t.ID}), func() { d.Bus.Publish(lifecycle.TopicIntent) })
 }
 
 // workloadFilter translates the filter for a trial's history.

@@ -48,17 +48,12 @@ type Submitter struct {
 	External *string
 }
 
-// may returns an error unless the submitter may do the verb on the object.
-func (s *Submitter) may(verb auth.Verb, object auth.Object) error {
-	return auth.May(s.Who, verb, object)
-}
-
-// mayStartIn is may for something new in a workspace. If the request does not name the workspace, the
+// mayStartIn returns an error unless the submitter may start something new in a workspace. If the request does not name the workspace, the
 // error tells the user to name one.
 func (s *Submitter) mayStartIn(kind auth.Kind, workspace int, named bool) error {
 	object := auth.Object{Kind: kind, WorkspaceID: workspace}
 	if named || auth.Can(s.Who, auth.Create, object) {
-		return s.may(auth.Create, object)
+		return auth.May(s.Who, auth.Create, object)
 	}
 	return fault.New(fault.Forbidden, "%s may not %s a %s in the workspace Uncategorized, which is used if the request names no other; name a workspace in which you may",
 		s.Who.Username, auth.Create, kind)

@@ -56,7 +56,7 @@ func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGeneric
 	if err != nil {
 		return err
 	}
-	if err := by.may(auth.Change, ofGeneric(parent)); err != nil {
+	if err := auth.May(by.Who, auth.Change, ofGeneric(parent)); err != nil {
 		return err
 	}
 	t.Generic.ParentID = &parent.ID
@@ -103,7 +103,7 @@ func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateG
 // mayFork returns an error if a fork would give somebody secrets of another user's
 // configuration.
 func mayFork(by Submitter, from tasks.Task) error {
-	if err := by.may(auth.View, ofGeneric(from)); err != nil {
+	if err := auth.May(by.Who, auth.View, ofGeneric(from)); err != nil {
 		return err
 	}
 	if auth.Owns(by.Who, ofGeneric(from)) {

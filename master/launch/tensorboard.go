@@ -36,7 +36,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked tasks.Shows) (*ta
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := by.may(auth.View, e.Object()); err != nil {
+		if err := auth.May(by.Who, auth.View, e.Object()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -45,7 +45,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked tasks.Shows) (*ta
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := by.may(auth.View, trial.Object()); err != nil {
+		if err := auth.May(by.Who, auth.View, trial.Object()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -69,7 +69,7 @@ func (l *Tasks) mayReadWith(ctx context.Context, by Submitter, list []expconf.Sh
 		if e.OwnerID == by.Who.UserID || !storage.HasSecrets() || storage.SameSecrets(l.Cluster.Storage) {
 			continue
 		}
-		if by.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) == nil {
+		if auth.May(by.Who, auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) == nil {
 			_, settings, err := settingsOf(ctx, l.DB, e.WorkspaceID)
 			if err != nil {
 				return err

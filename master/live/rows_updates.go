@@ -7,7 +7,6 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/live/updates"
 )
@@ -42,7 +41,7 @@ func selectUpdates(ctx context.Context, db *database.DB, what, query, workspace 
 		return nil, nil
 	}
 	var c database.Conditions
-	experiments.InWorkspaces(&c, in, workspace)
+	c.When(!in.All, workspace+" = ANY(@scope::int[])", "scope", in.Only())
 	var wanted []string
 	for column, ids := range by {
 		if len(ids) > 0 {

@@ -30,11 +30,11 @@ func EachSampled(ctx context.Context, db *database.DB, trial int, group string, 
 			coalesce(newest.position, -1) AS newest, coalesce(newest.run_id, -1) AS run
 		FROM (SELECT) one LEFT JOIN (SELECT position, run_id FROM metrics WHERE trial_id = $1 AND group_name = $2 ORDER BY position DESC, run_id DESC LIMIT 1) newest ON true`,
 		trial, group, sampleWindows*windowReports+1, time.Now().Add(clocksAhead).UnixMicro())
-	if err != nil || e.Reports <= sampleWindows*windowReports {
-		if err == nil {
-			return EachAfter(ctx, db, trial, group, BeforeFirst(), fn)
-		}
+	switch {
+	case err != nil:
 		return BeforeFirst(), err
+	case e.Reports <= sampleWindows*windowReports:
+		return EachAfter(ctx, db, trial, group, BeforeFirst(), fn)
 	}
 	at := BeforeFirst()
 	var page []Row

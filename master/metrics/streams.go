@@ -37,6 +37,14 @@ func periodOf(seconds int) (time.Duration, error) {
 	return time.Duration(cmp.Or(seconds, streamPeriod)) * time.Second, nil
 }
 
+// streamed checks which metric a stream is about, and how long it waits between two records.
+func streamed(m v1.MetricOf, seconds int) (group, name string, period time.Duration, err error) {
+	if group, name, err = metricOf(m); err == nil {
+		period, err = periodOf(seconds)
+	}
+	return group, name, period, err
+}
+
 // metricOf checks which metric a request is about.
 func metricOf(m v1.MetricOf) (group, name string, err error) {
 	if m.MetricName == "" || len(m.MetricName) > report.MaxName {
@@ -182,11 +190,7 @@ func (d Deps) newNames(ctx context.Context, experiments []int, seen map[v1.Metri
 
 // streamBatches streams the steps at which an experiment's trials report a metric.
 func (d Deps) streamBatches(_ context.Context, c *rest.Call, e Experiment, req *v1.GetMetricBatchesRequest) error {
-	group, name, err := metricOf(req.MetricOf)
-	if err != nil {
-		return err
-	}
-	period, err := periodOf(req.PeriodSeconds)
+	group, name, period, err := streamed(req.MetricOf, req.PeriodSeconds)
 	if err != nil {
 		return err
 	}
@@ -209,11 +213,7 @@ func (d Deps) streamBatches(_ context.Context, c *rest.Call, e Experiment, req *
 
 // streamSnapshot streams the values that an experiment's trials had at a number of steps.
 func (d Deps) streamSnapshot(_ context.Context, c *rest.Call, e Experiment, req *v1.GetTrialsSnapshotRequest) error {
-	group, name, err := metricOf(req.MetricOf)
-	if err != nil {
-		return err
-	}
-	period, err := periodOf(req.PeriodSeconds)
+	group, name, period, err := streamed(req.MetricOf, req.PeriodSeconds)
 	if err != nil {
 		return err
 	}
@@ -259,11 +259,7 @@ type sample struct {
 
 // streamSample streams the curves of the best trials of an experiment, and which they are.
 func (d Deps) streamSample(ctx context.Context, c *rest.Call, e Experiment, req *v1.GetTrialsSampleRequest) error {
-	group, name, err := metricOf(req.MetricOf)
-	if err != nil {
-		return err
-	}
-	period, err := periodOf(req.PeriodSeconds)
+	group, name, period, err := streamed(req.MetricOf, req.PeriodSeconds)
 	if err != nil {
 		return err
 	}

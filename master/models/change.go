@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -84,7 +85,7 @@ func (d Deps) create(ctx context.Context, c *rest.Call, req *v1.PostModelRequest
 	}
 	labels, wrong := checkLabels(req.Labels)
 	if err := cmp.Or(checkName(&req.Name), wrong,
-		checkTexts(req.Metadata, map[string]string{"description": req.Description, "notes": req.Notes})); err != nil {
+		names.CheckTexts(map[string]*string{"description": &req.Description, "notes": &req.Notes}), names.CheckText("metadata", string(req.Metadata))); err != nil {
 		return nil, err
 	}
 	if err := d.Admit(ctx, c.Who().UserID, 0); err != nil {
@@ -108,7 +109,7 @@ func (d Deps) create(ctx context.Context, c *rest.Call, req *v1.PostModelRequest
 func (d Deps) change(ctx context.Context, c *rest.Call, m Model, req *v1.PatchModel) (*v1.PatchModelResponse, error) {
 	labels, err := newLabels(req.Labels)
 	if err := cmp.Or(err, checkName(req.Name),
-		checkTexts(req.Metadata, given(map[string]*string{"description": req.Description, "notes": req.Notes}))); err != nil {
+		names.CheckTexts(map[string]*string{"description": req.Description, "notes": req.Notes}), names.CheckText("metadata", string(req.Metadata))); err != nil {
 		return nil, err
 	}
 	workspace, err := d.workspace(ctx, c, req.WorkspaceID, req.WorkspaceName)

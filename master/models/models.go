@@ -23,7 +23,6 @@ import (
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // checkName refuses names that an address could not hold, or that look like a number; nil is no name, for a change.
@@ -48,16 +47,6 @@ func onlyDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// checkTexts refuses texts, by the names of their fields, and metadata that are too long.
-func checkTexts(metadata v1.Struct, texts map[string]string) error {
-	for field, text := range texts {
-		if err := names.CheckText(field, text); err != nil {
-			return err
-		}
-	}
-	return names.CheckText("metadata", string(metadata))
-}
-
 // newLabels is checkLabels for a change; nil changes nothing.
 func newLabels(labels *[]string) ([]string, error) {
 	if labels == nil {
@@ -78,15 +67,4 @@ func checkVersionName(name *string) error {
 		return nil
 	}
 	return names.Check("name", *name, names.MaxText)
-}
-
-// given has the texts that a request gives.
-func given(texts map[string]*string) map[string]string {
-	out := map[string]string{}
-	for field, text := range texts {
-		if text != nil {
-			out[field] = *text
-		}
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -90,7 +91,7 @@ func (d Deps) registerVersion(ctx context.Context, c *rest.Call, m Model, req *v
 	}
 	labels, err := checkLabels(req.Labels)
 	if err := cmp.Or(err, checkVersionName(&req.Name),
-		checkTexts(req.Metadata, map[string]string{"comment": req.Comment, "notes": req.Notes})); err != nil {
+		names.CheckTexts(map[string]*string{"comment": &req.Comment, "notes": &req.Notes}), names.CheckText("metadata", string(req.Metadata))); err != nil {
 		return nil, err
 	}
 	if err := d.Admit(ctx, c.Who().UserID, 0); err != nil {
@@ -108,7 +109,7 @@ func (d Deps) registerVersion(ctx context.Context, c *rest.Call, m Model, req *v
 func (d Deps) changeVersion(ctx context.Context, c *rest.Call, v Registration, req *v1.PatchModelVersion) (*v1.PatchModelVersionResponse, error) {
 	labels, err := newLabels(req.Labels)
 	if err := cmp.Or(err, checkVersionName(req.Name),
-		checkTexts(req.Metadata, given(map[string]*string{"comment": req.Comment, "notes": req.Notes}))); err != nil {
+		names.CheckTexts(map[string]*string{"comment": req.Comment, "notes": req.Notes}), names.CheckText("metadata", string(req.Metadata))); err != nil {
 		return nil, err
 	}
 	if err := d.AdmitChange(ctx, c, v.Version.OwnerID, len(req.Metadata)+optional.Length(req.Comment, req.Notes, req.Name)); err != nil {

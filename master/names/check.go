@@ -1,6 +1,9 @@
 package names
 
-import "github.com/detent-ml/detent/master/fault"
+import (
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+)
 
 // Check rejects names that lists cannot show.
 func Check(what, name string, limit int) error {
@@ -14,6 +17,16 @@ func Check(what, name string, limit int) error {
 func CheckText(what, text string) error {
 	if p := TooLong(text, MaxText); p != "" {
 		return fault.New(fault.Invalid, "%s: %s", what, p)
+	}
+	return nil
+}
+
+// CheckTexts is CheckText for several texts by the names of their fields; nil is no text.
+func CheckTexts(texts map[string]*string) error {
+	for what, text := range texts {
+		if err := CheckText(what, optional.Value(text)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -6,11 +6,9 @@
 // (control.Offer, which Inventory calls), so no row of a slot can be out of date. Who holds a slot is in the rows of attempts. The files, in
 // the order in which one reads them:
 //
-//	rows.go              nodes with the settings of operators, and the failures of experiments on them
+//	rows.go              nodes with the settings of operators, the failures of experiments on them, why the loop does not trust the state of
+//	                     Nomad, the operator's confirmation, jobs in Nomad whose attempts have no row, and jobs of pools as Nomad last parsed them
 //	rows_pools.go        what live attempts hold and wait for in pools and on nodes
-//	rows_pool_jobs.go    jobs of pools that operators wrote, as Nomad last parsed them
-//	rows_alarm.go        why the loop does not trust the state of Nomad, and the operator's confirmation
-//	rows_orphans.go      jobs in Nomad whose attempts have no row
 //	inventory.go         Inventory: slots, devices, and what attempts hold of them, for this room and for others
 //	routes.go            the endpoints, and what they use of others
 //	agents.go            list, enable and disable nodes

@@ -88,3 +88,61 @@ func Avoided(ctx context.Context, db *database.DB, experiment int) ([]FailureCou
 		SELECT experiment_id, node_id, node_name, failures, avoided FROM node_failures
 		WHERE experiment_id = $1 AND avoided ORDER BY node_name, node_id`, experiment)
 }
+
+// Alarm returns why the loop does not trust the state of Nomad, of any region; "" if it does.
+func Alarm(ctx context.Context, db *database.DB) (string, error) {
+	return database.Scalar[string](ctx, db, `
+		SELECT concat_ws('; ', NULLIF(alarm, ''), (SELECT string_agg('Nomad region ' || name || ': ' || alarm, '; ' ORDER BY name) FROM regions WHERE alarm <> ''))
+		FROM cluster`)
+}
+
+// Trust stores that an operator has confirmed the loss: jobs that Nomad lacks are lost, in the
+// master's own region and in the others that have an alarm.
+func Trust(ctx context.Context, db *database.DB) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := tx.Exec(ctx, "UPDATE cluster SET trust = true"); err != nil {
+			return err
+		}
+		return tx.Exec(ctx, "UPDATE regions SET trust = true WHERE alarm <> ''")
+	})
+}
+
+// OrphanGrace is how long an orphan may run before the loop stops it. Its row may return
+// while operators restore a database.
+const OrphanGrace = time.Hour
+
+// An Orphan is a job in Nomad with this cluster's id whose attempt has no row.
+type Orphan struct {
+	AllocationID string    `db:"allocation_id" json:"allocation_id"` // from the job's metadata
+	JobID        string    `db:"job_id" json:"job_id"`
+	SubmittedAt  time.Time `db:"submitted_at" json:"submitted_at"`
+	SeenAt       time.Time `db:"seen_at" json:"seen_at"` // first
+}
+
+// Orphans lists the orphans of all regions that were first seen at least `known` ago, the oldest first.
+func Orphans(ctx context.Context, db *database.DB, known time.Duration, limit int) ([]Orphan, error) {
+	return database.Rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+		WHERE seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit)
+}
+
+// PoolJobs stores the jobs of pools that operators wrote, as Nomad parsed them.
+type PoolJobs struct{ *database.DB }
+
+// SavePoolJob stores the job of a pool as Nomad parsed it. Jobs that no master has read
+// for half a year are deleted.
+func (db PoolJobs) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
+	return db.Exec(ctx, `
+		WITH old AS (DELETE FROM pool_jobs WHERE used_at < now() - interval '180 days' AND sum <> $1)
+		INSERT INTO pool_jobs (sum, parsed) VALUES ($1, $2)
+		ON CONFLICT (sum) DO UPDATE SET parsed = excluded.parsed, used_at = now()`, sum, parsed)
+}
+
+// PoolJob reads the job of a pool as Nomad last parsed it; nil if Nomad never did. sum is
+// the hash of the job's source.
+func (db PoolJobs) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) {
+	found, err := database.Scalars[json.RawMessage](ctx, db.DB, `UPDATE pool_jobs SET used_at = now() WHERE sum = $1 RETURNING parsed`, sum)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}

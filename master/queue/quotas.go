@@ -85,14 +85,9 @@ func (d Deps) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasReq
 	}
 	f := QuotaFilter{Workspace: req.WorkspaceID, Project: req.ProjectID, User: req.UserID}
 	total, err := CountQuotas(ctx, d.DB, c.Scope(), c.Who().UserID, f)
-	if err != nil {
-		return nil, err
-	}
-	page, err := rest.Locate(w, total)
-	if err != nil {
-		return nil, err
-	}
-	list, err := Quotas(ctx, d.DB, c.Scope(), c.Who().UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
+	list, page, err := rest.Paged(w, total, err, func(from, n int) ([]Quota, error) {
+		return Quotas(ctx, d.DB, c.Scope(), c.Who().UserID, f, from, n)
+	})
 	return &v1.GetQuotasResponse{Quotas: each.Of(list, func(q Quota) v1.Quota { return q.wire(time.Now()) }), Pagination: &page}, err
 }
 

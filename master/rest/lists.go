@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -93,6 +94,12 @@ func Between(name string, n *int, def, limit int) (int, error) {
 		return 0, fault.New(fault.Invalid, "%s: expected 0 to %d, found %d", name, limit, *n)
 	}
 	return *n, nil
+}
+
+// Missing are the ids, each once and in their order, that are not among the found ones.
+func Missing(ids, found []int) []int {
+	there := each.Set(found, func(id int) int { return id })
+	return slices.DeleteFunc(Distinct(ids), func(id int) bool { return there[id] })
 }
 
 // Distinct returns what a request names in its order, each once; never nil.

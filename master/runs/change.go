@@ -78,7 +78,7 @@ func (d Deps) changeRuns(ctx context.Context, c *rest.Call, verb auth.Verb, req 
 		}
 		resp.Results = append(resp.Results, result)
 	}
-	for _, id := range missingRuns(req.RunIDs, list) {
+	for _, id := range rest.Missing(req.RunIDs, runIDs(list)) {
 		why := fault.New(fault.NotFound, "Run with id '%d' not found", id)
 		if req.ProjectID != nil {
 			why = fault.New(fault.NotFound, "Run with id '%d' not found in project with id '%d'", id, *req.ProjectID)
@@ -116,23 +116,8 @@ func (d Deps) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *
 	return list, err
 }
 
-// missingRuns returns the ids for which there is no run, each once.
-func missingRuns(ids []int, found []Head) (missing []int) {
-	known := map[int]bool{}
-	for _, r := range found {
-		known[r.ID] = true
-	}
-	for _, id := range ids {
-		if !known[id] {
-			known[id] = true
-			missing = append(missing, id)
-		}
-	}
-	return missing
-}
-
 func (d Deps) kill(ctx context.Context, list []Head) (refusals, error) {
-	return nil, Kill(ctx, d.DB, runIDs(list))
+	return nil, experiments.KillTrials(ctx, d.DB, runIDs(list))
 }
 
 // steer pauses or activates the experiments of runs. It rejects a run of a search, because only
@@ -149,11 +134,7 @@ func (d Deps) steer(action experiments.Action, failed string) func(context.Conte
 			return nil
 		})
 		ids := experimentsOf(pass)
-		hindered, err := d.Experiments.Hindered(ctx, action, ids)
-		if err != nil {
-			return nil, err
-		}
-		had, err := experiments.RequestAction(ctx, d.DB, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return hindered[id] != nil }), action)
+		had, hindered, err := d.Experiments.Request(ctx, action, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -207,11 +188,7 @@ func (d Deps) deleteWhole(ctx context.Context, list []Head) (refusals, error) {
 	if err != nil {
 		return nil, err
 	}
-	hindered, err := d.Experiments.Hindered(ctx, experiments.Delete, whole)
-	if err != nil {
-		return nil, err
-	}
-	had, err := experiments.RequestAction(ctx, d.DB, slices.DeleteFunc(slices.Clone(whole), func(id int) bool { return hindered[id] != nil }), experiments.Delete)
+	had, hindered, err := d.Experiments.Request(ctx, experiments.Delete, whole)
 	if err != nil {
 		return nil, err
 	}

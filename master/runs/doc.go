@@ -3,7 +3,7 @@
 // Files, in reading order:
 //
 //	routes.go        the endpoints, and what they use of others
-//	rows.go          the table of runs; rows_names.go the names of what they have, rows_write.go what users change
+//	rows.go          the table of runs, and what users change; rows_names.go the names of what they have
 //	find.go          search runs
 //	columns.go       the columns by which tables of runs and experiments are searched
 //	change.go        kill, pause, resume, archive, delete and move many runs

@@ -4,8 +4,8 @@
 //	routes.go        the endpoints, and what they use of others
 //	custom.go        programs that control a search (the searcher custom): their events and operations
 //	driven.go        Driven keeps these searches in memory, so that a call folds only what is new
-//	rows.go          what a search is computed from, and what operations add
+//	rows.go          what a search is computed from, what operations add, and its trials
 //	lengths.go       the lengths of training that harnesses before 0.38 ask for
 //	preview.go       the plan of a search
-//	curves.go        all trials of a search with their curves; rows_curves.go has their rows
+//	curves.go        all trials of a search with their curves
 package searches

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
@@ -14,31 +15,24 @@ import (
 // Input is the input of a search: the configuration with which it began, the seed, and
 // the events after a number, limited to what fits into memory beside the search.
 type Input struct {
-	State  string
-	Config json.RawMessage
-	Seed   int64
-	Memory int64 // maximum memory of the search with all its events, in bytes
-	Events []experiments.SearchEvent
-	More   bool // there are more events
+	State  string                    `db:"state"`
+	Config json.RawMessage           `db:"config"`
+	Seed   int64                     `db:"seed"`
+	Memory int64                     `db:"memory"` // maximum memory of the search with all its events, in bytes
+	Events []experiments.SearchEvent `db:"-"`
+	More   bool                      `db:"-"` // there are more events
 }
 
 // ReadInput reads the input of a search. If after is not 0, the caller has the search up to
 // this event, and the result omits the configuration.
 func ReadInput(ctx context.Context, db *database.DB, experiment int, after int64) (Input, error) {
-	type head struct {
-		State  string          `db:"state"`
-		Config json.RawMessage `db:"config"`
-		Seed   int64           `db:"seed"`
-		Memory int64           `db:"memory"`
-	}
 	var in Input
-	err := db.Snapshot(ctx, func(tx *database.DB) error {
-		h, err := database.Row[head](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+	err := db.Snapshot(ctx, func(tx *database.DB) (err error) {
+		in, err = database.Row[Input](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
 			SELECT state, CASE WHEN $2::bigint > 0 THEN '{}'::jsonb ELSE coalesce(search_config, config) END AS config, seed, memory FROM experiments WHERE id = $1`, experiment, after)
 		if err != nil {
 			return err
 		}
-		in.State, in.Config, in.Seed, in.Memory = h.State, h.Config, h.Seed, h.Memory
 		in.Events, in.More, err = experiments.SomeEvents(ctx, tx, `
 			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`, experiment, after, experiments.MaxEvents)
 		return err
@@ -76,4 +70,34 @@ func AppendOperations(ctx context.Context, db *database.DB, room *experiments.Me
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// A Trial is a trial of a search, without its curve.
+type Trial struct {
+	ID       int        `db:"id"`
+	Shown    string     `db:"shown"`
+	HParams  []byte     `db:"hparams"`
+	EndedAt  *time.Time `db:"ended_at"`
+	Restarts int        `db:"restarts"`
+	Batches  int        `db:"batches"`
+	Stopped  bool       `db:"stop_wanted"`
+}
+
+// TrialFilter chooses trials of a search.
+type TrialFilter struct {
+	Experiment   int
+	After        int        // the trials with larger ids
+	ChangedSince *time.Time // without the trials that ended before; nil: all
+	Limit        int
+}
+
+// ListTrials lists trials of an experiment by id. If their hyperparameters are longer than a page may be, it
+// returns the first of them, and full is true.
+func ListTrials(ctx context.Context, db *database.DB, f TrialFilter) (list []Trial, full bool, err error) {
+	return database.RowsUpTo[Trial](ctx, db, database.MaxPageBytes, `
+		SELECT t.id, `+experiments.ShownTrial+` AS shown, t.hparams, t.ended_at, t.restarts, t.stop_wanted,
+			coalesce((SELECT s.total_batches FROM trial_summaries s WHERE s.trial_id = t.id), 0) AS batches
+		FROM trials t JOIN experiments e ON e.id = t.experiment_id
+		WHERE t.experiment_id = $1 AND t.id > $2 AND ($3::timestamptz IS NULL OR t.ended_at IS NULL OR t.ended_at > $3)
+		ORDER BY t.id LIMIT $4`, f.Experiment, f.After, f.ChangedSince, f.Limit)
 }

@@ -50,10 +50,8 @@ func (d Deps) create(ctx context.Context, c *rest.Call, req *v1.Webhook) (*v1.Po
 		return nil, err
 	}
 	d.TriggersChanged()
-	if w, err = Get(ctx, d.DB, id); err != nil {
-		return nil, err
-	}
-	return &v1.PostWebhookResponse{Webhook: wire(w, c.Who())}, nil
+	w, err = Get(ctx, d.DB, id)
+	return &v1.PostWebhookResponse{Webhook: wire(w, c.Who())}, err
 }
 
 // asked is the webhook that a request asks for, without its workspace and its triggers.

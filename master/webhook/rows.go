@@ -52,8 +52,8 @@ func Insert(ctx context.Context, db *database.DB, w Webhook) (id int, err error)
 		}
 		id, err = database.Scalar[int](ctx, tx, `INSERT INTO webhooks (workspace_id, name, url, type, mode) VALUES (@workspace, @name, @url, @type, @mode) RETURNING id`,
 			database.Args{"workspace": w.WorkspaceID, "name": w.Name, "url": w.URL, "type": w.Type, "mode": w.Mode})
-		if fault.Is(err, fault.Conflict) {
-			return fault.New(fault.Conflict, "the workspace already has a webhook with the name %q", w.Name)
+		if err != nil {
+			return database.Taken(err, fault.New(fault.Conflict, "the workspace already has a webhook with the name %q", w.Name))
 		}
 		for _, t := range w.Triggers {
 			condition, failed := json.Marshal(t.Condition)

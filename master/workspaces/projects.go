@@ -96,10 +96,7 @@ func (d Deps) createProject(ctx context.Context, c *rest.Call, w Workspace, req 
 		return nil, err
 	}
 	p, err := d.createKeyed(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return &v1.PostProjectResponse{Project: wireProject(p, projectContents{})}, nil
+	return &v1.PostProjectResponse{Project: wireProject(p, projectContents{})}, err
 }
 
 // createKeyed creates a project. If it has no key, it tries keys until one is free: the
@@ -237,10 +234,7 @@ func (d Deps) addProjectNote(ctx context.Context, c *rest.Call, p Project, req *
 		return nil, err
 	}
 	// A note that another user adds at the same time must not be lost.
-	if err := ChangeProject(ctx, d.DB, p.ID, ProjectChange{Notes: b, NotesWere: p.Notes}); err != nil {
-		return nil, err
-	}
-	return &v1.AddProjectNoteResponse{Notes: notes}, nil
+	return &v1.AddProjectNoteResponse{Notes: notes}, ChangeProject(ctx, d.DB, p.ID, ProjectChange{Notes: b, NotesWere: p.Notes})
 }
 
 // maxVisited bounds the list of the projects that a user has looked at.

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -108,11 +109,8 @@ func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name str
 		}
 		return tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
 	})
-	if fault.Is(err, fault.Conflict) {
-		return Workspace{}, fault.New(fault.Conflict, "workspace %q already exists", name)
-	}
 	if err != nil {
-		return Workspace{}, err
+		return Workspace{}, database.Taken(err, fault.New(fault.Conflict, "workspace %q already exists", name))
 	}
 	return Get(ctx, db, id)
 }
@@ -120,15 +118,9 @@ func Create(ctx context.Context, db *database.DB, roles accounts.Roles, name str
 // Change changes the name of a workspace, and merges settings into its settings; nil
 // leaves them unchanged.
 func Change(ctx context.Context, db *database.DB, id int, name *string, settings []byte) error {
-	n, err := db.Affect(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
+	err := db.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in and cannot be changed", id), `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
 		WHERE id = $1 AND NOT immutable`, id, name, database.JSONOrNull(settings))
-	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "workspace %q already exists", *name)
-	}
-	if err == nil && n == 0 {
-		return fault.New(fault.Conflict, "workspace %d is built in and cannot be changed", id)
-	}
-	return err
+	return database.Taken(err, fault.New(fault.Conflict, "workspace %q already exists", optional.Value(name)))
 }
 
 // Archive archives a workspace, or ends its archiving.
@@ -167,4 +159,46 @@ func Unpin(ctx context.Context, db *database.DB, user, workspace int) error {
 // Pins lists the workspaces that a user has pinned, and since when.
 func Pins(ctx context.Context, db *database.DB, user int) (map[int]time.Time, error) {
 	return database.Map[int, time.Time](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
+}
+
+// What projects and workspaces contain is counted for those that an answer shows. Counting reads
+// every experiment in them, so whoever only needs the project itself, such as the launch of an
+// experiment, does not count.
+
+// projectContents counts what a project contains.
+type projectContents struct {
+	ID            int        `db:"id"`
+	Experiments   int        `db:"experiments"`
+	Active        int        `db:"active"`
+	Trials        int        `db:"trials"`
+	LastStartedAt *time.Time `db:"last_started_at"` // of its experiments
+}
+
+// contentsOfProjects counts what projects contain. A project without experiments is not in the answer.
+func contentsOfProjects(ctx context.Context, db *database.DB, ids []int) (map[int]projectContents, error) {
+	list, err := database.Rows[projectContents](ctx, db, `
+		SELECT e.project_id AS id, count(*) AS experiments,
+			count(*) FILTER (WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')) AS active,
+			coalesce(sum(t.n), 0)::bigint AS trials, max(e.started_at) AS last_started_at
+		FROM experiments e
+		LEFT JOIN (SELECT experiment_id, count(*) AS n FROM trials WHERE experiment_id IN
+				(SELECT id FROM experiments WHERE project_id = ANY($1::int[])) GROUP BY experiment_id) t ON t.experiment_id = e.id
+		WHERE e.project_id = ANY($1::int[]) GROUP BY e.project_id`, ids)
+	return each.Keyed(list, func(c projectContents) int { return c.ID }), err
+}
+
+// contents counts what a workspace contains.
+type contents struct {
+	ID          int `db:"id"`
+	Projects    int `db:"projects"`
+	Experiments int `db:"experiments"`
+}
+
+// contentsOf counts what workspaces contain. A workspace without projects is not in the answer.
+func contentsOf(ctx context.Context, db *database.DB, ids []int) (map[int]contents, error) {
+	list, err := database.Rows[contents](ctx, db, `
+		SELECT p.workspace_id AS id, count(*) AS projects, sum(e.n)::bigint AS experiments
+		FROM projects p CROSS JOIN LATERAL (SELECT count(*) AS n FROM experiments WHERE project_id = p.id) e
+		WHERE p.workspace_id = ANY($1::int[]) GROUP BY p.workspace_id`, ids)
+	return each.Keyed(list, func(c contents) int { return c.ID }), err
 }

@@ -30,10 +30,7 @@ func OfPool(ctx context.Context, db *database.DB, in auth.Scope, pool string) ([
 // Bind adds bindings of a pool.
 func Bind(ctx context.Context, db *database.DB, pool string, ids []int) error {
 	err := db.Exec(ctx, `INSERT INTO pool_bindings (pool, workspace_id) SELECT $1, unnest($2::int[])`, pool, ids)
-	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "pool %s is bound to one of the workspaces already, or a workspace is named twice", pool)
-	}
-	return err
+	return database.Taken(err, fault.New(fault.Conflict, "pool %s is bound to one of the workspaces already, or a workspace is named twice", pool))
 }
 
 // Unbind removes bindings of a pool; a pool without bindings is open to all workspaces.

@@ -63,10 +63,7 @@ func CreateTemplate(ctx context.Context, db *database.DB, t Template) error {
 	err := db.Exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
 		VALUES (@name, @workspace, @owner, @source, @config)`,
 		database.Args{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
-	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "template %q already exists", t.Name)
-	}
-	return err
+	return database.Taken(err, fault.New(fault.Conflict, "template %q already exists", t.Name))
 }
 
 // ChangeTemplate replaces the text of a template.
@@ -76,14 +73,8 @@ func ChangeTemplate(ctx context.Context, db *database.DB, name, source string, c
 
 // RenameTemplate renames a template.
 func RenameTemplate(ctx context.Context, db *database.DB, name, other string) error {
-	n, err := db.Affect(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
-	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "template %q already exists", other)
-	}
-	if err == nil && n == 0 {
-		return noTemplate(name)
-	}
-	return err
+	err := db.Change(ctx, noTemplate(name), `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
+	return database.Taken(err, fault.New(fault.Conflict, "template %q already exists", other))
 }
 
 // DeleteTemplate deletes a template. Experiments that used it do not change.

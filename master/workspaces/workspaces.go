@@ -12,7 +12,7 @@
 //	templates.go       templates
 //	policies.go        read and set config policies, of workspaces and of the cluster
 //	bindings.go        bind pools to workspaces
-//	rows_*.go          the rows of each; rows_contents.go counts what workspaces and projects contain
+//	rows_*.go          the rows of each; rows.go also counts what workspaces and projects contain
 //
 // The rows are functions over database.DB, because others read them in their own transactions. Lock keeps a workspace as it is while
 // something comes into it. This room is above accounts and below experiments, tasks and models, which it does not import: Deps has what it asks of them.

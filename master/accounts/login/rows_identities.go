@@ -75,8 +75,5 @@ func connect(ctx context.Context, db *database.DB, i Identity) (accounts.User, e
 		return u, err
 	}
 	err = db.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`, i.Issuer, i.Subject, u.ID)
-	if fault.Is(err, fault.Conflict) {
-		return u, fault.New(fault.Forbidden, "the account %s belongs to another user of the identity provider", i.Username)
-	}
-	return u, err
+	return u, database.Taken(err, fault.New(fault.Forbidden, "the account %s belongs to another user of the identity provider", i.Username))
 }
