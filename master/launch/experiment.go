@@ -94,9 +94,11 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if e.WarmStart, err = sourceOf(ctx, l.DB, by.Who, e.Complete); err != nil {
 		return nil, err
 	}
-	if e.Context, err = l.Code.Keep(ctx, by, optional.Value(req.ValidateOnly)); err != nil {
+	var remarks []string
+	if e.Context, remarks, err = l.Code.Keep(ctx, by, optional.Value(req.ValidateOnly)); err != nil {
 		return nil, err
 	}
+	e.Remarks = append(e.Remarks, remarks...)
 	if by.Code.none() && e.parent != nil {
 		e.Context = e.parent.ContextHash
 	}

@@ -31,62 +31,65 @@ type Packer struct {
 	Room  *spool.Folder // where code is packed
 }
 
-// Keep checks the code of a request and returns its hash; nil if there is no code. It stores the code
+// Keep checks the code of a request and returns its hash, nil if there is no code, and remarks about it. It stores the code
 // unless the same code is stored already or the request is a preview. It fails if the submitter
 // stores too much.
-func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte, error) {
+func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) (hash []byte, remarks []string, err error) {
 	if !onlyCheck {
 		if err := p.Users.Admit(ctx, by.Who.UserID, by.Code.size()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if by.Code.none() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	// All code has arrived, so this step waits only for the disk and the database.
 	done, err := p.Turns(ctx, by.Share)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "the master stores other code at the moment; try again")
+		return nil, nil, fault.Wrap(fault.Unavailable, err, "the master stores other code at the moment; try again")
 	}
 	defer done()
 	files, err := by.Code.list()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := checkCode(files); err != nil || onlyCheck {
-		return nil, err
+	if err := checkCode(files); err != nil {
+		return nil, nil, err
+	}
+	if remarks, err = by.Code.shadows(files); err != nil || onlyCheck {
+		return nil, remarks, err
 	}
 	sum := sha256.New()
 	for i := range files {
 		hashFile(sum, files[i].header(), files[i].Sum)
 	}
-	hash := sum.Sum(nil)
+	hash = sum.Sum(nil)
 	there, err := contexts.Has(ctx, p.DB, hash)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	write := func(to io.Writer) error { return by.Code.pack(to, files) }
 	if !there {
 		// Pack before the transaction begins, so that no transaction waits for the packing.
 		room, err := p.Room.Reserve(ctx, "packs", MaxPacked)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer room.Close()
 		packed, err := room.Create()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer packed.Close()
 		if err := by.Code.pack(packed, files); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		write = func(to io.Writer) error {
 			_, err := io.Copy(to, packed.Section(0, packed.Size()))
 			return err
 		}
 	}
-	return hash, contexts.Save(ctx, p.DB, by.Who.UserID, hash, write)
+	return hash, remarks, contexts.Save(ctx, p.DB, by.Who.UserID, hash, write)
 }
 
 // header is the header of a file in an archive.

@@ -126,7 +126,9 @@ func (l *Tasks) check(ctx context.Context, t *newTask, by Submitter, of tasks.Ki
 	if err := jsontext.CheckDigits(t.Config); err != nil {
 		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
-	t.Context, err = l.Code.Keep(ctx, by, optional.Value(req.Preview))
+	var remarks []string
+	t.Context, remarks, err = l.Code.Keep(ctx, by, optional.Value(req.Preview))
+	t.Remarks = append(t.Remarks, remarks...)
 	if t.Context == nil {
 		t.Context = t.code
 	}
