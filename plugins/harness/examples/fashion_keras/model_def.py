@@ -30,7 +30,8 @@ class FashionMNISTTrial(TFKerasTrial):
 
     def build_training_data_loader(self) -> InputData:
         pictures, kinds = clothes.draw(600, seed=1)
-        print(f"each worker trains with {self.context.get_per_slot_batch_size()} pictures in a batch")
+        size = self.context.get_per_slot_batch_size()
+        print(f"each worker trains with {size} pictures in a batch")
         return pictures, kinds
 
     def build_validation_data_loader(self) -> InputData:
