@@ -132,37 +132,45 @@ func localURL(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port)
 
 // get reads a small response from one of the servers.
 func (c *Cluster) get(ctx context.Context, url string) (string, error) {
-	resp, body, err := c.exchange(ctx, http.MethodGet, url, "", "", nil)
+	got, err := c.exchange(ctx, http.MethodGet, url, "", "", nil)
 	if err != nil {
 		return "", err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(body))
+	if got.code != http.StatusOK {
+		return "", fmt.Errorf("%s: %s: %s", url, got.status, strings.TrimSpace(got.body))
 	}
-	return body, nil
+	return got.body, nil
+}
+
+// A reply is the answer of a server.
+type reply struct {
+	code   int
+	status string // such as "403 Forbidden"
+	body   string // of which the first part is read
 }
 
 // exchange sends a request to one of the servers, with in as JSON unless it is nil and with a token in a header unless the token is
-// empty. It returns the answer and its small body, which is read and closed.
-func (c *Cluster) exchange(ctx context.Context, method, url, header, token string, in any) (resp *http.Response, body string, err error) {
+// empty.
+func (c *Cluster) exchange(ctx context.Context, method, url, header, token string, in any) (got reply, err error) {
 	var sent []byte
 	if in != nil {
 		if sent, err = json.Marshal(in); err != nil {
-			return nil, "", err
+			return got, err
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(sent))
 	if err != nil {
-		return nil, "", err
+		return got, err
 	}
 	if token != "" {
 		req.Header.Set(header, token)
 	}
-	if resp, err = c.do(req); err != nil {
-		return nil, "", err
+	resp, err := c.do(req)
+	if err != nil {
+		return got, err
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	return resp, string(text), err
+	return reply{resp.StatusCode, resp.Status, string(text)}, err
 }

@@ -68,11 +68,11 @@ func (c consulServer) bootstrap(ctx context.Context) error {
 
 // put writes to Consul with all rights. An answer that the object exists is no error.
 func (c consulServer) put(ctx context.Context, path string, body any, fine string) error {
-	resp, answer, err := c.exchange(ctx, http.MethodPut, c.url()+path, "X-Consul-Token", c.state.ConsulACL.Management, body)
-	if err != nil || resp.StatusCode == http.StatusOK || strings.Contains(strings.ToLower(answer), fine) {
+	got, err := c.exchange(ctx, http.MethodPut, c.url()+path, "X-Consul-Token", c.state.ConsulACL.Management, body)
+	if err != nil || got.code == http.StatusOK || strings.Contains(strings.ToLower(got.body), fine) {
 		return err
 	}
-	return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(answer))
+	return fmt.Errorf("%s: %s: %s", path, got.status, strings.TrimSpace(got.body))
 }
 
 // ConsulTokens are the tokens of Consul's management and of the master; empty without access control.

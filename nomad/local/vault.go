@@ -117,17 +117,17 @@ func (c vaultServer) ready(ctx context.Context) error {
 
 // call makes a call with the token in the state.
 func (c vaultServer) call(ctx context.Context, method, path string, in, out any) error {
-	resp, text, err := c.exchange(ctx, method, c.url()+"/v1/"+path, "X-Vault-Token", c.state.Vault.Token, in)
+	got, err := c.exchange(ctx, method, c.url()+"/v1/"+path, "X-Vault-Token", c.state.Vault.Token, in)
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: Vault rejected the request: %s: %s", method, path, resp.Status, strings.TrimSpace(text))
+	if got.code/100 != 2 {
+		return fmt.Errorf("%s %s: Vault rejected the request: %s: %s", method, path, got.status, strings.TrimSpace(got.body))
 	}
-	if out == nil || text == "" {
+	if out == nil || got.body == "" {
 		return nil
 	}
-	return json.Unmarshal([]byte(text), out)
+	return json.Unmarshal([]byte(got.body), out)
 }
 
 // setUp runs the script that operators run, when Nomad's keys are available.
