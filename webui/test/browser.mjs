@@ -773,6 +773,24 @@ const stories = {
     await page.getByText('This can start').waitFor();
   },
 
+  'a new trial begins with a checkpoint': async (page) => {
+    await signIn(page, `/experiments/${world.search}/trials`);
+    await rows(page, 'trials').first().click();
+    await page.getByRole('link', { name: 'Continue from here' }).click();
+    const trial = new URL(page.url()).pathname.split('/')[2];
+    const text = page.getByLabel('configuration', { exact: true });
+    await until('the trial', async () => new RegExp(`source_trial_id: ${trial}\\b`).test(await text.inputValue()));
+    await page.getByText('This can start').waitFor();
+    await page.goBack();
+    await page.getByRole('navigation', { name: 'parts of this page' }).getByRole('link', { name: /^Checkpoints/ }).click();
+    const row = rows(page, 'checkpoints').first();
+    const uuid = await row.locator('code').first().textContent();
+    await row.getByRole('link', { name: 'continue' }).click();
+    await until('the checkpoint', async () => (await text.inputValue()).includes(`source_checkpoint_uuid: ${uuid}`) && !(await text.inputValue()).includes('source_trial_id'));
+    await page.getByText(`begins with checkpoint ${uuid}`).waitFor();
+    await page.getByText('This can start').waitFor();
+  },
+
   'a text is found in the logs of all tasks': async (page) => {
     await signIn(page, '/experiments');
     await page.getByRole('button', { name: 'search everything' }).click();

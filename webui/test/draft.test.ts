@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { around, at, command, fixed, needsCode, put, read, varies, write } from '../src/lib/draft';
+import { around, at, command, fixed, needsCode, onward, put, read, varies, write } from '../src/lib/draft';
 
 describe('a draft', () => {
   it('is read from YAML and says where it is wrong', () => {
@@ -46,6 +46,11 @@ describe('a trial', () => {
 
   it('is trained again with its hyperparameters', () => {
     expect(fixed(config, hparams)).toEqual({ name: 'x', hyperparameters: hparams, searcher: { name: 'single', metric: 'loss', max_length: { batches: 5 } } });
+  });
+  it('goes on from its newest checkpoint, or from the one that is named', () => {
+    const old = { ...config, searcher: { ...searcher, source_trial_id: 3 } };
+    expect(onward(old, hparams, 7)).toEqual({ name: 'x', hyperparameters: hparams, searcher: { name: 'single', metric: 'loss', max_length: { batches: 5 }, source_trial_id: 7 } });
+    expect(onward(old, hparams, 7, 'abc').searcher).toEqual({ name: 'single', metric: 'loss', max_length: { batches: 5 }, source_checkpoint_uuid: 'abc' });
   });
   it('is searched around with the types of the search, within its ranges', () => {
     const near = around(config, hparams);

@@ -63,6 +63,13 @@ export function fixed(config: Draft, hparams: Draft): Draft {
   return { ...config, hyperparameters: hparams, searcher: kept };
 }
 
+// onward returns a configuration with one trial that has the hyperparameters of a given one and begins with its newest checkpoint, or with the
+// checkpoint that is named.
+export function onward(config: Draft, hparams: Draft, trial: number, checkpoint = ''): Draft {
+  const once = fixed(config, hparams);
+  return { ...once, searcher: { ...(once.searcher as Draft), ...(checkpoint ? { source_checkpoint_uuid: checkpoint } : { source_trial_id: trial }) } };
+}
+
 // around returns a configuration that searches near the hyperparameters of a trial, with the types of the old search: a number
 // up to a quarter of its old range away, a logarithm a quarter of its exponents. Constants and categories stay as they are. The new
 // ranges are within the old ones, unless wide.

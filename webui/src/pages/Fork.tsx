@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, ApiError } from '../lib/api';
 import { proceed, projects as listProjects, submit } from '../lib/do';
 import { filesOf, treeOf } from '../lib/code';
-import { around, fixed, needsCode, read, varies, write } from '../lib/draft';
+import { around, fixed, needsCode, onward, read, varies, write } from '../lib/draft';
 import { useLoad } from '../lib/load';
 import { go, params, setParams } from '../lib/router';
 import { ended } from '../lib/states';
@@ -33,22 +33,26 @@ export function ForkTrial({ params: { id: text } }: { params: Record<string, str
     const trial = await api.trial(id, signal);
     return { trial, experiment: (await api.experiment(trial.experimentId, signal)).experiment };
   }, [id]);
-  const search = params.value.get('as') === 'search';
+  const as = params.value.get('as'), search = as === 'search', on = as === 'continue';
+  const checkpoint = params.value.get('checkpoint') ?? '';
   const wide = params.value.get('wide') === '1';
   const start = useMemo(() => {
     if (!loaded.data) return '';
     const { trial, experiment } = loaded.data;
     const whole = deep(experiment.config);
     const config = { hyperparameters: whole.hyperparameters, ...(read(experiment.originalConfig || '').draft ?? whole) };
-    return write(search ? around(config, deep(trial.hparams), wide) : fixed(config, deep(trial.hparams)));
-  }, [loaded.data, search, wide]);
+    const hparams = deep(trial.hparams);
+    return write(search ? around(config, hparams, wide) : on ? onward(config, hparams, trial.id, checkpoint) : fixed(config, hparams));
+  }, [loaded.data, search, on, checkpoint, wide]);
   if (!loaded.data) return <Missing what={`trial ${text}`} loaded={loaded} />;
   return (
-    <Fork key={`${search} ${wide}`} e={loaded.data.experiment} start={start} title={search ? `Search around trial ${id}` : `Train trial ${id} again`} back={`/trials/${id}`}>
+    <Fork key={`${as} ${checkpoint} ${wide}`} e={loaded.data.experiment} start={start} title={search ? `Search around trial ${id}` : on ? `Continue from trial ${id}` : `Train trial ${id} again`} back={`/trials/${id}`}>
       <span class="choices" role="group" aria-label="what to make of the trial">
-        <button type="button" class={search ? '' : 'on'} aria-pressed={!search} onClick={() => setParams({ as: '', wide: '' })}>One trial with its hyperparameters</button>
+        <button type="button" class={search || on ? '' : 'on'} aria-pressed={!search && !on} onClick={() => setParams({ as: '', wide: '' })}>One trial with its hyperparameters</button>
         <button type="button" class={search ? 'on' : ''} aria-pressed={search} onClick={() => setParams({ as: 'search' })}>A search around them</button>
+        {(on || loaded.data.trial.checkpointCount > 0) && <button type="button" class={on ? 'on' : ''} aria-pressed={on} onClick={() => setParams({ as: 'continue', wide: '' })}>One trial from its checkpoint</button>}
       </span>
+      {on && <p class="said">The new trial begins with {checkpoint ? <>checkpoint <code>{checkpoint}</code></> : 'the newest checkpoint'} of trial {id}, and trains for the whole length below.</p>}
       {search && (varies(loaded.data.experiment.config.hyperparameters)
         ? <label class="choice"><input type="checkbox" checked={wide} onChange={() => setParams({ wide: wide ? '' : 1 })} /> also outside of the old ranges</label>
         : <p class="said wait">All hyperparameters of this experiment are constants. Write a range for each that the search should vary.</p>)}

@@ -74,6 +74,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         <span class="grow" />
         <a class="button" href={`/trials/${t.id}/fork`}>Train again</a>
         <a class="button" href={`/trials/${t.id}/fork?as=search`}>Search around it</a>
+        {t.checkpointCount > 0 && <a class="button" href={`/trials/${t.id}/fork?as=continue`}>Continue from here</a>}
         {!over && <button type="button" class="danger" onClick={kill}>Kill</button>}
       </div>
       {t.error && <Notice kind="bad" title="Ended with an error" text={t.error} log={tab === 'logs' ? undefined : logOfTrial(t.id)}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}

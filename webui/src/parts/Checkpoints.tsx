@@ -40,11 +40,12 @@ export function Checkpoints(p: Props) {
     { key: 'size', title: 'Size', width: '6rem', right: true, sort: size, render: (c) => <span class="num">{bytes(size(c))}</span> },
     { key: 'files', title: 'Files', width: '4.5rem', right: true, hidden: true, render: (c) => <span class="num">{files(c).filter((f) => !f.endsWith('/')).length}</span> },
     { key: 'time', title: 'Saved', width: '7rem', sort: (c) => c.reportTime ?? '', render: (c) => <time dateTime={c.reportTime ?? ''} title={clock(c.reportTime)}>{ago(c.reportTime, now)}</time> },
-    { key: 'get', title: ' ', width: '14.5rem', render: (c) => (
+    { key: 'get', title: ' ', width: '19.5rem', render: (c) => (
       <span class="row">
         <Copy text={c.uuid} what="checkpoint's id" />
         {c.state === 'STATE_COMPLETED' && <a class="button quiet" href={`/checkpoints/${c.uuid}`} download={`${c.uuid}.tar.gz`}>download</a>}
         {c.state === 'STATE_COMPLETED' && <button type="button" class="quiet" onClick={() => choose(c)}>register</button>}
+        {c.state === 'STATE_COMPLETED' && c.training.trialId && <a class="button quiet" title="A new trial that begins with this checkpoint" href={`/trials/${c.training.trialId}/fork?as=continue&checkpoint=${c.uuid}`}>continue</a>}
       </span>
     ) },
   ];
