@@ -228,7 +228,15 @@ job "det-master" {
   }
 
   ui {
-    description = "Master of the Detent cluster **${local.cluster}**: API, web pages and scheduler. Tasks continue to run while no master runs."
+    description = "Master of the Detent cluster **${local.cluster}**: API, web pages and scheduler. Tasks continue to run while no master runs. What waits has no job yet: the page of the queue lists it, each with its reason."
+
+    dynamic "link" {
+      for_each = var.public_url == "" ? {} : { "Web pages" = "", "The queue: what waits, and why" = "/cluster?tab=queue", "The REST API" = "/docs/rest-api" }
+      content {
+        label = link.key
+        url   = "${trimsuffix(var.public_url, "/")}${link.value}"
+      }
+    }
   }
 
   update {

@@ -29,7 +29,7 @@ type determinedFlags struct {
 func (o *determinedFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.storage, "storage-host-path", "", "folder for checkpoints (default: one in the cluster's folder)")
-	f.StringVar(&o.password, "initial-user-password", "", "password of the user admin until somebody changes it, at least 8 characters")
+	f.StringVar(&o.password, "initial-user-password", "", "password of the users admin and determined until somebody changes it, at least 8 characters")
 	f.BoolVar(&o.noGPU, "no-gpu", false, "no GPUs: the same as --gpus 0")
 	f.BoolVar(&o.gpu, "gpu", false, "use the machine's GPUs, which is the default")
 	f.StringVar(&o.version, "det-version", "", "")

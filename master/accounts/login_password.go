@@ -48,7 +48,7 @@ func (d Deps) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)
 	if sent == "" && !d.blankAllowed(c) {
 		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine, at a loopback address; "+
-			"an admin can set a password with det user change-password %s; the first password of admin is initial_password in the Nomad variable of the master's job", name)
+			"an admin can set a password with det user change-password %s; the first password of admin and determined is initial_password in the Nomad variable of the master's job", name)
 	}
 	u, err := UserByName(ctx, d.DB, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
-	"github.com/detent-ml/detent/master/fault"
 )
 
 // maxTries is the highest number of tries that is stored.
@@ -47,24 +46,28 @@ func DropLoginTries(ctx context.Context, db *database.DB, window time.Duration) 
 	return db.Affect(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
 }
 
-// SetFirstPassword sets the password of the user admin if that user has none or a blank one,
-// and reports whether it did. It ends the sessions that were begun with the blank password.
+// SetFirstPassword sets the password of the user admin, if that user has none or a blank one, and with it that of the
+// user determined, if that one has none either. It reports whether it did, and ends the sessions that were begun with
+// blank passwords.
 func SetFirstPassword(ctx context.Context, db *database.DB, hash string) (bool, error) {
 	set := false
 	if hash == "" {
 		return set, nil
 	}
 	err := db.Tx(ctx, func(tx *database.DB) error {
-		set = false
-		id, err := database.Scalar[int](ctx, tx, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)
-		if fault.Is(err, fault.NotFound) {
-			return nil
-		}
+		ids, err := database.Scalars[int](ctx, tx, `UPDATE users SET password_hash = $1
+			WHERE username IN ('admin', 'determined') AND password_hash = '' AND NOT remote
+				AND EXISTS (SELECT FROM users WHERE username = 'admin' AND password_hash = '' AND NOT remote) RETURNING id`, hash)
 		if err != nil {
 			return err
 		}
-		set = true
-		return EndSessions(ctx, tx, id, 0)
+		set = len(ids) > 0
+		for _, id := range ids {
+			if err := EndSessions(ctx, tx, id, 0); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return set && err == nil, err
 }

@@ -44,16 +44,18 @@ func hashOf(t *testing.T, password string) string {
 	return auth.HashPassword(password)
 }
 
-// The first start of a master sets admin's password; no later start changes it.
+// The first start of a master sets the password of admin and determined; no later start changes it.
 func TestFirstPasswordIsSetOnce(t *testing.T) {
 	w := newWorld(t)
 	if !w.needsFirstPassword() {
 		t.Fatal("a new cluster's admin has a password")
 	}
 	first, changed := hashOf(t, "the first one"), hashOf(t, "the changed one")
+	carol := w.int(`INSERT INTO users (username) VALUES ('carol') RETURNING id`)
 	_, blank := auth.NewToken()
+	_, second := auth.NewToken()
 	_, others := auth.NewToken()
-	for user, token := range map[int][]byte{1: blank, 2: others} {
+	for user, token := range map[int][]byte{1: blank, 2: second, carol: others} {
 		if err := accounts.NewSession(t.Context(), w.db, w.user(user), token, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -61,10 +63,10 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	if !w.firstPassword(w.db, first) || w.adminHash() != first {
 		t.Fatalf("the first start left %q", w.adminHash())
 	}
-	if n := w.int(`SELECT count(*) FROM sessions WHERE user_id = 1`); n != 0 {
-		t.Error("a session of admin's without a password outlives the first one")
+	if n := w.int(`SELECT count(*) FROM sessions WHERE user_id IN (1, 2)`); n != 0 {
+		t.Error("a session without a password outlives the first one")
 	}
-	if n := w.int(`SELECT count(*) FROM sessions WHERE user_id = 2`); n != 1 {
+	if n := w.int(`SELECT count(*) FROM sessions WHERE user_id = $1`, carol); n != 1 {
 		t.Error("another user's session is ended")
 	}
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) {
@@ -76,8 +78,21 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) || w.adminHash() != changed {
 		t.Error("a start resets a changed password")
 	}
-	if n := w.int(`SELECT count(*) FROM users WHERE username <> 'admin' AND password_hash <> ''`); n != 0 {
+	if got := w.text(`SELECT password_hash FROM users WHERE username = 'determined'`); got != first {
+		t.Errorf("determined has %q", got)
+	}
+	if n := w.int(`SELECT count(*) FROM users WHERE username NOT IN ('admin', 'determined') AND password_hash <> ''`); n != 0 {
 		t.Errorf("%d other users have a password", n)
+	}
+}
+
+// A password that determined has already stays.
+func TestFirstPasswordLeavesOneThatIsThere(t *testing.T) {
+	w := newWorld(t)
+	own := hashOf(t, "one of its own")
+	w.exec(`UPDATE users SET password_hash = $1 WHERE username = 'determined'`, own)
+	if first := hashOf(t, "the first one"); !w.firstPassword(w.db, first) || w.adminHash() != first || w.text(`SELECT password_hash FROM users WHERE username = 'determined'`) != own {
+		t.Error("the first password of admin takes that of determined")
 	}
 }
 

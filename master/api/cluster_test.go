@@ -381,6 +381,23 @@ func TestMasterLogs(t *testing.T) {
 	if b := string(me.get("/api/v1/master/logs?offset=5").ok().body); strings.Count(b, "\n") != 1 {
 		t.Errorf("offset 5: %s", b)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 200 {
+			r.exec(`INSERT INTO master_logs (at, level, message) VALUES (now(), 'INFO', 'meanwhile')`)
+		}
+	}()
+	for writing := true; writing; {
+		select {
+		case <-ended:
+			writing = false
+		default:
+		}
+		if b := string(me.get("/api/v1/master/logs?offset=-1").ok().body); strings.Count(b, "\n") != 1 {
+			t.Fatalf("the last line, while others are written: %s", b)
+		}
+	}
 	me.get("/api/v1/master/logs?follow=true&limit=3").says(400, "follow")
 	r.anyone().get("/api/v1/master/logs").is(401)
 }

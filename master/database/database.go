@@ -161,8 +161,9 @@ func (db *DB) Conns() (total, used, allowed int32) {
 	return s.TotalConns(), s.AcquiredConns(), s.MaxConns()
 }
 
-// Tx runs fn in a transaction, and commits if fn returns nil. After a serialization failure
-// or a deadlock it runs fn again, so fn must have no effects besides its SQL.
+// Tx runs fn in a transaction, and commits if fn returns nil. After a serialization failure or a deadlock, and where
+// the server ended the transaction because a stalled master said nothing in it for too long, it runs fn again, so fn
+// must have no effects besides its SQL.
 func (db *DB) Tx(ctx context.Context, fn func(tx *DB) error) error {
 	return db.tx(ctx, pgx.TxOptions{}, fn)
 }
@@ -206,5 +207,5 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 
 func retriable(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "25P03")
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -56,6 +57,24 @@ func TestErrorsOfQueries(t *testing.T) {
 		if !found && (!fault.Is(scan, fault.NotFound) || !fault.Is(err, fault.NotFound) || !fault.Is(rowErr, fault.NotFound) || rowErr.Error() != "the number not found") {
 			t.Errorf("%d: %v, %v, %v", n, scan, err, rowErr)
 		}
+	}
+}
+
+// TestAStalledTransactionIsRunAgain: a master that stalled in a transaction until PostgreSQL ended it has done nothing yet.
+func TestAStalledTransactionIsRunAgain(t *testing.T) {
+	w := newWorld(t)
+	tries := 0
+	err := w.db.Tx(t.Context(), func(tx *DB) error {
+		if err := tx.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '20ms'; CREATE TABLE once (n int)`); err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			time.Sleep(200 * time.Millisecond)
+		}
+		return tx.Exec(t.Context(), `INSERT INTO once VALUES (1)`)
+	})
+	if n, countErr := Scalar[int](t.Context(), w.db, `SELECT count(*) FROM once`); err != nil || countErr != nil || n != 1 || tries != 2 {
+		t.Errorf("%d rows after %d tries: %v, %v", n, tries, err, countErr)
 	}
 }
 

@@ -87,7 +87,7 @@ type Config struct {
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// Limits for connections of clients.
 	Connections ConnectionsConfig `yaml:"connections"`
-	// Password of the user admin until it is changed, at least 8 characters.
+	// Password of the users admin and determined until it is changed, at least 8 characters.
 	InitialPassword string `yaml:"initial_password"`
 	// Folders from which the master may read checkpoints for downloads. By default the folder
 	// of `checkpoint_storage`.

@@ -181,7 +181,7 @@ func (m *master) checkSpool() {
 	}
 }
 
-// initialPassword sets the password of the user admin once, when the first master of a cluster
+// initialPassword sets the password of the users admin and determined once, when the first master of a cluster
 // starts for the first time. Without an initial password nobody can sign in from other
 // machines, so the log explains what to do.
 func (m *master) initialPassword(ctx context.Context) error {
@@ -198,7 +198,7 @@ func (m *master) initialPassword(ctx context.Context) error {
 	}
 	done, err := accounts.SetFirstPassword(ctx, m.db, accounts.StoredPassword(m.cfg.InitialPassword))
 	if done {
-		m.log.Info("the user admin now has the initial password; change it with det user change-password")
+		m.log.Info("the users admin and determined now have the initial password; change each with det user change-password")
 	}
 	return err
 }

@@ -19,7 +19,7 @@ const User = "admin"
 // secondUser is the other user of a new cluster: no administrator, and the one that clients choose by themselves.
 const secondUser = "determined"
 
-// InitialPassword is the variable of a master's environment with the first password of User.
+// InitialPassword is the variable of a master's environment with the first password of both users.
 const InitialPassword = "DETENT_INITIAL_PASSWORD"
 
 // Description has the addresses of a cluster and the state of its parts.
@@ -38,7 +38,7 @@ type Description struct {
 	S3URL       string `json:"s3Url,omitempty"`
 	NomadToken  string `json:"nomadToken,omitempty"`
 	User        string `json:"user"`
-	// Protected reports that User has an initial password; the other user has none.
+	// Protected reports that the users of a new cluster have an initial password.
 	Protected bool     `json:"-"`
 	Parts     []Status `json:"parts"`
 }
@@ -167,11 +167,11 @@ func (d Description) WriteSummary(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if d.MasterURL != "" {
 		fmt.Fprintf(t, "master\t%s\n", d.MasterURL)
-		own := ""
+		sign := "no password; from this machine only"
 		if d.Protected {
-			own = ", with its initial password"
+			sign = "both with the initial password"
 		}
-		fmt.Fprintf(t, "users\t%s, an administrator%s, and %s (no password; from this machine only)\n", d.User, own, secondUser)
+		fmt.Fprintf(t, "users\t%s, an administrator, and %s (%s)\n", d.User, secondUser, sign)
 	}
 	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui%s)\n", d.NomadURL, Flags(d.Name, d.StateDir))
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestTheSummaryNamesTheUsers: the summary has both users of a new cluster, and says "no password" only of users without one.
+// TestTheSummaryNamesTheUsers: the summary has both users of a new cluster, and whether they have a password.
 func TestTheSummaryNamesTheUsers(t *testing.T) {
-	const second = "determined (no password; from this machine only)\n"
-	for env, want := range map[string]string{"": "admin, an administrator, and " + second, "a secret of ours": "admin, an administrator, with its initial password, and " + second} {
+	for env, want := range map[string]string{"": "(no password; from this machine only)\n", "a secret of ours": "(both with the initial password)\n"} {
+		want = "admin, an administrator, and determined " + want
 		c := &Cluster{dir: t.TempDir()}
 		c.state.Master = Master{Binary: "/det-master", Env: map[string]string{InitialPassword: env}}
 		c.state.Ports = map[string]int{portMaster: 8080}

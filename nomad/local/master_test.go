@@ -344,6 +344,7 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 		"TLS": {"nomad_addr": "https://nomad.example:4646", "nomad_ca": "CERTIFICATE-A", "consul_ca": "CERTIFICATE-B", "tls_ca": "CERTIFICATE-C",
 			"tls": "true", "nomad_client_cert": "true"},
 		"Vault":     {"vault_addr": "https://vault.example:8200", "vault_ca": "CERTIFICATE-D"},
+		"a proxy":   {"public_url": "https://detent.example"},
 		"no Consul": {"consul_addr": "", "service_provider": "nomad", "memory_max": "2048", "env": `{ DETENT_X = "y" }`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -359,6 +360,9 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 				if !strings.ContainsAny(v, `{["`) && !strings.Contains(out, v) {
 					t.Errorf("the job has no %q", v)
 				}
+			}
+			if public := vars["public_url"]; strings.Contains(out, "tab=queue") != (public != "") || public != "" && !strings.Contains(out, `"`+public+`/cluster?tab=queue"`) {
+				t.Errorf("the job's link to the queue, with the address %q of the pages:\n%s", public, out)
 			}
 		})
 	}

@@ -42,7 +42,9 @@ func hintFor(a *app.App, err error) string {
 		if _, ok := errors.AsType[*client.ConnectError](err); ok {
 			return connectHint(a)
 		}
-		return "Try again in a moment."
+		if !strings.Contains(err.Error(), "try again") {
+			return "Try again in a moment."
+		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package masterlog
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -36,9 +37,13 @@ func (d Deps) read(ctx context.Context, c *rest.Call, req *v1.GetMasterLogsReque
 	if err != nil {
 		return err
 	}
+	limit := req.Limit
+	if !req.Follow && req.Offset < 0 { // the last lines of this moment, without those that are written meanwhile
+		limit = min(cmp.Or(limit, -req.Offset), -req.Offset)
+	}
 	who := c.Credential()
 	return c.Stream(func(ctx context.Context, r *rest.Records) error {
-		return d.send(ctx, r, who, after, req.Limit, req.Follow)
+		return d.send(ctx, r, who, after, limit, req.Follow)
 	})
 }
 
