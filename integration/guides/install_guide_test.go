@@ -36,10 +36,9 @@ import (
 // What a newcomer to docs/operate/install.md chooses. The first password has characters
 // that YAML, HCL, JSON, HTML and files of variables each treat in their own way.
 const (
-	databasePassword = "the-database-s-own"
-	firstPassword    = "A <first> & 'odd' #1 é"
-	newPassword      = "The changed 1"
-	alicesPassword   = "Of alice 2"
+	firstPassword  = "A <first> & 'odd' #1 é"
+	newPassword    = "The changed 1"
+	alicesPassword = "Of alice 2"
 )
 
 // A newcomer follows docs/operate/install.md on servers with access control on, from the
@@ -59,7 +58,7 @@ type newcomer struct {
 // guideBlocks are the blocks that the guide has, so that none is hidden: neither by the
 // way it is written nor by a mark that no test runs it.
 const (
-	guideCommands = 10 // blocks of commands that are run
+	guideCommands = 12 // blocks of commands that are run
 	guideSkipped  = 0  // blocks that are marked as not run by a test
 	guideFiles    = 3  // blocks that begin with a comment that names their file
 	guideConfigs  = 1  // blocks of the configuration of Nomad's nodes
@@ -69,7 +68,7 @@ const (
 
 // TestInstallGuide runs docs/operate/install.md word by word, with values for the placeholders of
 // its table: PostgreSQL, Nomad and Consul run with access control, and nothing of Detent is
-// installed. The master listens at the node's address, as on a site.
+// installed. The master listens at the node's address, as on a site, and its database is the one of database.md.
 func TestInstallGuide(t *testing.T) {
 	root, err := rig.Root()
 	if err != nil {
@@ -88,7 +87,7 @@ func TestInstallGuide(t *testing.T) {
 		default:
 			n.run(t, fmt.Sprintf("block %d, of %q", i+1, b.heading), filledIn(t, b.text, n.table))
 		}
-		if strings.Contains(b.text, "nomad job run") {
+		if strings.Contains(b.text, "nomad/master.nomad.hcl") {
 			n.blankPasswordsAreRefused(t)
 		}
 	}
@@ -101,13 +100,14 @@ func TestInstallGuide(t *testing.T) {
 		n.hasRun(t)
 	}
 	n.passwordsStay(t)
+	n.databaseIsCopied(t)
 	if os.Geteuid() == 0 { // the driver exec needs root
-		i := slices.IndexFunc(blocks, func(b block) bool { return strings.Contains(b.text, "nomad job run") })
+		i := slices.IndexFunc(blocks, func(b block) bool { return strings.Contains(b.text, "nomad/master.nomad.hcl") })
 		n.startsUnderExec(t, filledIn(t, blocks[i].text, n.table))
 	}
 }
 
-// guide returns the blocks of install.md, with the blocks of acl.md to which it refers.
+// guide returns the blocks of install.md, with the blocks of database.md and acl.md to which it refers.
 func guide(t *testing.T, root string) []block {
 	t.Helper()
 	page := func(name string) []block { return blocksOf(t, filepath.Join(root, "docs", "operate", name)) }
@@ -128,7 +128,8 @@ func guide(t *testing.T, root string) []block {
 			last = i
 		}
 	}
-	blocks := slices.Concat(install[:last+1], acl, install[last+1:])
+	database := slices.IndexFunc(install, func(b block) bool { return b.heading == "2. Database" })
+	blocks := slices.Concat(install[:database], page("database.md"), install[database:last+1], acl, install[last+1:])
 	count := map[string]int{}
 	for _, b := range blocks {
 		switch {
@@ -176,10 +177,11 @@ func newNewcomer(t *testing.T, root string, blocks []block) *newcomer {
 	management, _ := n.ConsulTokens()
 	// The longer ones of those that begin alike come first.
 	n.table = []*place{
-		{name: "linux_amd64", value: literal(here().String())},           // the platform
-		{name: "https://files.example", value: literal(files.URL)},       // a web server with the release
-		{name: "db.example:5432", value: literal(hostOf(t, pg))},         // PostgreSQL
-		{name: "db.example", value: literal("127.0.0.1")},                // its port is in PGPORT
+		{name: "linux_amd64", value: literal(here().String())},     // the platform
+		{name: "https://files.example", value: literal(files.URL)}, // a web server with the release
+		{name: "nomad/postgres.nomad.hcl", value: literal(n.postgresJob(t, pg))},
+		{name: "db.example:5432", value: literal("$database")},           // of the PostgreSQL that Nomad runs
+		{name: "db.example", value: literal("127.0.0.1")},                // another one, whose port is in PGPORT
 		{name: "https://nomad.example:4646", value: literal(n.NomadURL)}, // Nomad
 		{name: "https://consul.example:8500", value: literal(n.ConsulURL)},
 		{name: "https://detent.example", value: literal(master)},                // no ingress here: people and tasks call the master at its node
@@ -188,7 +190,7 @@ func newNewcomer(t *testing.T, root string, blocks []block) *newcomer {
 		{name: "/mnt/checkpoints", value: literal(filepath.Join(dir, "checkpoints"))}, // the shared file system
 		{name: "NOMAD-TOKEN", value: literal(n.nomad)},
 		{name: "CONSUL-TOKEN", value: literal(management)},
-		{name: "DATABASE-PASSWORD", value: literal(databasePassword)},
+		{name: "DATABASE-PASSWORD", value: literal("$password")},
 		{name: "FIRST-PASSWORD", value: literal(firstPassword)},
 		{name: "SECRET-ID", value: func() string { return n.secretID(t) }}, // as consul acl token create has printed it
 	}
@@ -198,13 +200,37 @@ func newNewcomer(t *testing.T, root string, blocks []block) *newcomer {
 
 func here() release.Target { return release.Target{OS: runtime.GOOS, Arch: runtime.GOARCH} }
 
-func hostOf(t *testing.T, dsn string) string {
+// postgresJob is the job file of PostgreSQL with the variables for this machine: its programs and a free port. The driver
+// exec, which needs root and Debian's package here, uses the volume; raw_exec has a folder.
+func (n *newcomer) postgresJob(t *testing.T, dsn string) string {
 	t.Helper()
-	u, err := url.Parse(dsn)
+	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.Host
+	defer conn.Close(t.Context())
+	var programs, files string
+	if err := conn.QueryRow(t.Context(), `SELECT (SELECT setting FROM pg_config WHERE name = 'BINDIR'), current_setting('data_directory')`).Scan(&programs, &files); err != nil {
+		t.Fatal(err)
+	}
+	vars := fmt.Sprintf("-var programs=%s -var port=%d", programs, freePort(t))
+	if os.Geteuid() == 0 && strings.HasPrefix(programs, "/usr/lib/postgresql/") {
+		return vars + " -var driver=exec nomad/postgres.nomad.hcl"
+	}
+	account, err := exec.CommandContext(t.Context(), "stat", "--format=%U", files).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s -var driver=raw_exec -var user=%s -var folder=%s nomad/postgres.nomad.hcl", vars, bytes.TrimSpace(account), filepath.Join(n.dir, "postgres"))
+}
+
+// databaseIsCopied: the task beside PostgreSQL has written a copy.
+func (n *newcomer) databaseIsCopied(t *testing.T) {
+	t.Helper()
+	out, err := n.enter(t, `nomad alloc logs -task backup "$allocation"`, nil)
+	if err != nil || !strings.Contains(out, "backups/detent-") {
+		t.Errorf("the copy of the database: %v\n%s", err, out)
+	}
 }
 
 // nodeAddress is an address of this machine that is no loopback one, and its interface.
@@ -293,10 +319,15 @@ func (n *newcomer) cluster(t *testing.T, device, dsn string, blocks []block) {
 		}
 	}
 	docker := n.startDocker(t)
-	libraries, err := filepath.Glob("/lib/*-linux-gnu")
-	if err != nil {
-		t.Fatal(err)
+	var libraries []string // of the machine's programs, and PostgreSQL's
+	for _, pattern := range []string{"/lib/*-linux-gnu", "/usr/lib/postgresql", "/usr/share/postgresql", "/usr/lib/locale", "/usr/share/zoneinfo"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries = append(libraries, found...)
 	}
+	var err error
 	n.Cluster, err = local.Up(t.Context(), local.Options{Name: "site", StateDir: filepath.Join(n.dir, "cluster"), FreePorts: true, DSN: dsn,
 		ConsulACL: true, Docker: docker, Chroot: append([]string{"/bin", "/etc", "/lib64"}, libraries...), Interface: device, ExtraNomad: nodes.String()}, servers.NewReporter(os.Stderr))
 	if err != nil {
