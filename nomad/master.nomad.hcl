@@ -74,6 +74,12 @@ variable "image" {
   description = "Container image with det-master on its PATH (docker and podman)."
 }
 
+variable "network_mode" {
+  type        = string
+  default     = ""
+  description = "Network of the container (docker and podman): host for the node's own, where Consul's agent is at 127.0.0.1; empty for the driver's default."
+}
+
 variable "user" {
   type        = string
   default     = ""
@@ -210,6 +216,7 @@ locals {
   keys         = concat(var.tls ? ["tls_cert", "tls_key"] : [], var.nomad_client_cert ? ["nomad_cert", "nomad_key"] : [])
   is_url       = length(split("://", var.binary)) > 1
   is_container = contains(["docker", "podman"], var.driver)
+  is_apart     = local.is_container && var.network_mode != "host" # from the node's network
 }
 
 job "det-master" {
@@ -355,8 +362,9 @@ job "det-master" {
           ? "chmod 0755 \"$NOMAD_TASK_DIR/det-master\" && exec \"$NOMAD_TASK_DIR/det-master\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
           : "exec \"$DETENT_BINARY\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
         ]
-        image = local.is_container ? var.image : null
-        ports = local.is_container ? ["http", "tasks"] : null
+        image        = local.is_container ? var.image : null
+        network_mode = local.is_container && var.network_mode != "" ? var.network_mode : null
+        ports        = local.is_apart ? ["http", "tasks"] : null
       }
 
       dynamic "artifact" {
@@ -449,8 +457,8 @@ job "det-master" {
       env = merge({
         DETENT_BINARY           = local.is_url ? "" : var.binary
         DETENT_CLUSTER_NAME     = local.cluster
-        DETENT_LISTEN           = local.is_container ? ":${NOMAD_PORT_http}" : "${NOMAD_IP_http}:${NOMAD_PORT_http}"
-        DETENT_TASKS_LISTEN     = local.is_container ? ":${NOMAD_PORT_tasks}" : "${NOMAD_IP_tasks}:${NOMAD_PORT_tasks}"
+        DETENT_LISTEN           = local.is_apart ? ":${NOMAD_PORT_http}" : "${NOMAD_IP_http}:${NOMAD_PORT_http}"
+        DETENT_TASKS_LISTEN     = local.is_apart ? ":${NOMAD_PORT_tasks}" : "${NOMAD_IP_tasks}:${NOMAD_PORT_tasks}"
         DETENT_NOMAD_ADDRESS    = var.nomad_addr != "" ? var.nomad_addr : "http://${attr.unique.advertise.address}"
         DETENT_NOMAD_NAMESPACE  = var.namespace
         DETENT_NOMAD_REGION     = var.region

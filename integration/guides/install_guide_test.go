@@ -104,6 +104,9 @@ func TestInstallGuide(t *testing.T) {
 	if os.Geteuid() == 0 { // the driver exec needs root
 		i := slices.IndexFunc(blocks, func(b block) bool { return strings.Contains(b.text, "nomad/master.nomad.hcl") })
 		n.startsUnderExec(t, filledIn(t, blocks[i].text, n.table))
+		if n.docker != nil {
+			n.startsInAContainer(t, filledIn(t, blocks[i].text, n.table), blocks[len(blocks)-1].text)
+		}
 	}
 }
 
@@ -574,4 +577,24 @@ func (n *newcomer) startsUnderExec(t *testing.T, block string) {
 	if _, err := n.newClient(t).Login(t.Context(), "admin", newPassword); err != nil {
 		t.Errorf("with the driver exec: %v", err)
 	}
+}
+
+// startsInAContainer: the release's image runs the master under Docker, up to a finished experiment.
+func (n *newcomer) startsInAContainer(t *testing.T, block, first string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(n.dir, "release", "det-master-image_*"+here().String()+"*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the release has the images %q: %v", files, err)
+	}
+	image, err := os.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer image.Close()
+	if err := n.docker.Load(t.Context(), image); err != nil {
+		t.Fatal(err)
+	}
+	n.run(t, "the master in a container", strings.Replace(block, "nomad job run ", "nomad job run -var driver=docker -var network_mode=host -var image=det-master:"+v1.Version+" ", 1))
+	n.run(t, "an experiment of a master in a container", first)
+	n.WaitState(t, 2, v1.ExperimentStateCompleted)
 }

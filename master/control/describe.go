@@ -38,6 +38,7 @@ func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, 
 	n, err := readInventory(nodes.Row{Name: x.NodeName, Inventory: inventory})
 	m.Platform = n.Platform()
 	if len(m.SlotIDs) == 0 {
+		m.Node = task.Node{Cores: n.Cores, MHz: n.MHz}
 		return m, err
 	}
 	m.Node = task.Node{Address: n.Address, Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/sched"
 )
 
@@ -42,7 +43,9 @@ func (a avoidance) of(r sched.Request) sched.Request {
 
 // avoidance returns the nodes that a trial must not or should not use: for most trials, none.
 func (r *ratings) avoidance(e *Experiment, task string) avoidance {
-	a := avoidance{choice: r.choiceOf(choiceKey{owner: e.group(), user: r.p.Owners[e.OwnerID], pool: e.Pool, of: e.Config.Environment.Nomad, gpu: e.Config.Resources.GPU}, e.Config.Environment.Nomad, e.Config.Resources.GPU)}
+	nomad, ask := e.Config.Environment.Nomad, &e.Config.Resources
+	a := avoidance{choice: r.choiceOf(choiceKey{owner: e.group(), user: r.p.Owners[e.OwnerID], pool: e.Pool, of: nomad, gpu: ask.GPU,
+		size: size{optional.Value(ask.CPUs), int64(optional.Value(ask.Memory))}}, nomad, ask.GPU)}
 	for _, m := range r.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue

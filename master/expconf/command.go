@@ -47,7 +47,8 @@ type CommandConfig struct {
 // CommandResources is what such a task needs, and its settings for the queue.
 type CommandResources struct {
 	written
-	AgentLabel   *string   `json:"agent_label,omitempty"` // no effect any more
+	AgentLabel   *string   `json:"agent_label,omitempty"`                        // no effect any more
+	CPUs         *float64  `json:"cpus,omitempty" check:"over 0, up to maxCPUs"` // nil: those of its slots
 	Devices      Devices   `json:"devices" default:"[]"`
 	GPU          *GPU      `json:"gpu,omitempty"`
 	IsSingleNode *bool     `json:"is_single_node,omitempty"` // nil: true

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
@@ -46,17 +48,27 @@ const gpuProduct = "nvidia.com/gpu.product"
 // Translate replaces what of environment.pod_spec the pool can honour, and returns what is left as
 // warnings. The error is an Errors about what cannot be honoured and must not be ignored.
 func (c *Config) Translate(can Capabilities) (document.Warnings, error) {
-	return translate(&c.Environment, &c.Resources.GPU, &c.Resources.Devices, can, c.pos)
+	r := &c.Resources
+	return translate(&c.Environment, podTarget{&r.GPU, &r.Devices, &r.CPUs, &r.Memory}, can, c.pos)
 }
 
 // Translate is Config.Translate for a task that is not a trial.
 func (c *CommandConfig) Translate(can Capabilities) (document.Warnings, error) {
-	return translate(&c.Environment, &c.Resources.GPU, &c.Resources.Devices, can, c.pos)
+	r := &c.Resources
+	return translate(&c.Environment, podTarget{&r.GPU, &r.Devices, &r.CPUs, &r.Memory}, can, c.pos)
 }
 
 const podSpec = "environment.pod_spec"
 
-func translate(env *Environment, gpu **GPU, devices *Devices, can Capabilities, pos *document.Positions) (document.Warnings, error) {
+// A podTarget has the fields of resources that a pod_spec can set.
+type podTarget struct {
+	gpu     **GPU
+	devices *Devices
+	cpus    **float64
+	memory  **ByteSize
+}
+
+func translate(env *Environment, to podTarget, can Capabilities, pos *document.Positions) (document.Warnings, error) {
 	if len(env.PodSpec) == 0 {
 		return nil, nil
 	}
@@ -65,7 +77,7 @@ func translate(env *Environment, gpu **GPU, devices *Devices, can Capabilities, 
 	if err := document.AsError(p.errors.problems); err != nil {
 		return nil, err
 	}
-	p.put(env, gpu, devices)
+	p.put(env, to)
 	if err := document.AsError(p.errors.problems); err != nil {
 		return nil, err
 	}
@@ -81,29 +93,57 @@ type pod struct {
 	models  Models // nil: no model is asked for
 	modelAt string
 	devices Devices
+	cpus    amount
+	memory  amount
 	volumes map[string]podVolume
 }
 
 type podVolume struct{ at, claim, host string }
 
+// An amount is the largest that a pod_spec names of one thing, and where.
+type amount struct {
+	most float64
+	at   string
+}
+
 // put writes the translation beside what the configuration says itself.
-func (p *pod) put(env *Environment, gpu **GPU, devices *Devices) {
+func (p *pod) put(env *Environment, to podTarget) {
 	if len(p.models) > 0 {
-		own := optional.Value(*gpu)
+		own := optional.Value(*to.gpu)
 		switch {
 		case len(own.Model) == 0:
 			own.Model = p.models
 		case !slices.Equal(own.Model, p.models):
 			p.errors.fail(p.modelAt, fmt.Sprintf("asks for %s, and resources.gpu.model for %s", strings.Join(p.models, " or "), strings.Join(own.Model, " or ")), "remove one of them")
 		}
-		*gpu = &own
+		*to.gpu = &own
 	}
 	if p.nomad.orNone() != nil {
 		env.Nomad = new(optional.Value(env.Nomad).onto(p.nomad).(Nomad))
 	}
 	if len(p.devices) > 0 {
-		*devices = devices.onto(p.devices).(Devices)
+		*to.devices = to.devices.onto(p.devices).(Devices)
 	}
+	if cpus := p.cpus.most; p.asks(p.cpus, cpus > maxCPUs, "resources.cpus", *to.cpus != nil && **to.cpus != cpus, fmt.Sprintf("more than %d processors", maxCPUs)) {
+		*to.cpus = &cpus
+	}
+	if memory := ByteSize(min(p.memory.most, maxMemory+1)); p.asks(p.memory, memory < minMemory || memory > maxMemory, "resources.memory", *to.memory != nil && **to.memory != memory, "not from 64 MiB to 1 PiB") {
+		*to.memory = &memory
+	}
+}
+
+// asks reports whether an amount becomes the value of a field. A value that the configuration has itself stays.
+func (p *pod) asks(of amount, wrong bool, field string, another bool, why string) bool {
+	switch {
+	case of.at == "":
+	case another:
+		p.rest.fail(of.at, "has no effect: "+field+" is set", "")
+	case wrong:
+		p.errors.fail(of.at, "is "+why, "")
+	default:
+		return true
+	}
+	return false
 }
 
 func (p *pod) manifest(m map[string]any) {
@@ -389,7 +429,26 @@ func (p *pod) mount(at string, m map[string]any) {
 	}
 }
 
-// amounts translates limits and requests. Slots bring cores, memory and GPUs.
+// quantities are the units of Kubernetes' quantities.
+var quantities = map[string]float64{"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
+	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
+
+// most keeps the larger of an amount and of what a limit or a request has.
+func (p *pod) most(of *amount, at string, value any) {
+	text := textIn(value)
+	number := strings.TrimRight(text, "mkMGTPi")
+	n, err := strconv.ParseFloat(number, 64)
+	unit, known := quantities[text[len(number):]]
+	if err != nil || !known || n <= 0 || math.IsInf(n, 0) || math.IsNaN(n) {
+		p.errors.fail(at, fmt.Sprintf("%s is no quantity of Kubernetes", document.Clip(text)), "write a number with a unit, such as 500m, 8 or 32Gi")
+		return
+	}
+	if of.at == "" || n*unit > of.most {
+		*of = amount{n * unit, at}
+	}
+}
+
+// amounts translates limits and requests. Slots bring GPUs, and as many cores and as much memory as nothing else says.
 func (p *pod) amounts(at string, value any) {
 	m, _ := p.mapping(at, value)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -402,11 +461,15 @@ func (p *pod) amounts(at string, value any) {
 			}
 		case name == "nvidia.com/gpu" || name == "amd.com/gpu":
 			p.rest.fail(here, "has no effect: slots decide how many GPUs a task has", "")
+		case name == "cpu":
+			p.most(&p.cpus, here, m[name])
+		case name == "memory":
+			p.most(&p.memory, here, m[name])
 		case strings.Contains(name, "/"):
 			p.errors.fail(here, fmt.Sprintf("cannot be honoured: this resource pool does not define which devices %s means", document.Clip(name)),
 				"operators define devices in resource_pools[].pod_limits; or use resources.devices")
 		default:
-			p.rest.fail(here, "has no effect: slots bring their cores and memory", "resources.memory sets the memory of a task")
+			p.rest.fail(here, "has no effect: slots bring what a task gets of it", "")
 		}
 	}
 }

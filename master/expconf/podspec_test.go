@@ -45,7 +45,15 @@ func TestPodSpec(t *testing.T) {
 		"not there, and not in": {`      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: example.com/rack, operator: NotIn, values: [r1, r2]}, {key: example.com/rack, operator: Exists}]}]}}}`,
 			`null {"constraints":[{"attribute":"${meta.rack}","operator":"!=","value":"r1"},{"attribute":"${meta.rack}","operator":"!=","value":"r2"},{"attribute":"${meta.rack}","operator":"is_set"}]} []`, ""},
 		"fabric": {`      containers: [{name: determined-container, resources: {limits: {rdma/ib: '1', nvidia.com/gpu: 8, memory: 64Gi}}}]`,
-			`null null [{"host_path":"/dev/infiniband/uverbs0","container_path":"/dev/infiniband/uverbs0","mode":null}]`, "resources.memory sets the memory"},
+			`null null [{"host_path":"/dev/infiniband/uverbs0","container_path":"/dev/infiniband/uverbs0","mode":null}] null 68719476736`, "slots decide how many GPUs"},
+		"processors":     {`      containers: [{resources: {limits: {cpu: 1500m, memory: 1G}, requests: {cpu: 1, memory: 512Mi}}}, {resources: {requests: {cpu: '2', ephemeral-storage: 1Gi}}}]`, bare + ` 2 1000000000`, "ephemeral-storage: has no effect"},
+		"no quantity":    {`      containers: [{resources: {limits: {cpu: many}}}]`, "x.yaml:7:47: environment.pod_spec.spec.containers[0].resources.limits.cpu: many is no quantity of Kubernetes", ""},
+		"less than none": {`      containers: [{resources: {limits: {cpu: -1}}}]`, "-1 is no quantity of Kubernetes", ""},
+		"endless":        {`      containers: [{resources: {limits: {memory: InfG}}}]`, "InfG is no quantity of Kubernetes", ""},
+		"all processors": {`      containers: [{resources: {requests: {cpu: 5k}}}]`, "is more than 4096 processors", ""},
+		"too little":     {`      containers: [{resources: {requests: {memory: 1Mi}}}]`, "is not from 64 MiB to 1 PiB", ""},
+		"too much":       {`      containers: [{resources: {requests: {memory: 1e300}}}]`, "is not from 64 MiB to 1 PiB", ""},
+		"beside a size":  {"      containers: [{resources: {limits: {cpu: 3, memory: 1Gi}}}]\nresources: {cpus: 0.5, memory: 2GiB}", bare + ` 0.5 2147483648`, "has no effect: resources.memory is set"},
 		"volumes": {"      volumes: [{name: data, persistentVolumeClaim: {claimName: imagenet}}, {name: scratch, hostPath: {path: /data/x}}, {name: shm, emptyDir: {medium: Memory}}]\n" +
 			"      containers: [{name: c, volumeMounts: [{name: data, mountPath: /imagenet, readOnly: true}, {name: scratch, mountPath: /x}, {name: shm, mountPath: /dev/shm}]}]",
 			`null {"volumes":[{"name":"imagenet","container_path":"/imagenet","read_only":true}],"host_paths":[{"host_path":"/data/x","container_path":"/x","read_only":false}]} []`, "resources.shm_size sets its size"},
@@ -81,6 +89,9 @@ func TestPodSpec(t *testing.T) {
 				break
 			}
 			got := asJSON(t, cfg.Resources.GPU) + " " + asJSON(t, cfg.Environment.Nomad) + " " + asJSON(t, cfg.Resources.Devices)
+			if cfg.Resources.CPUs != nil || cfg.Resources.Memory != nil {
+				got += " " + asJSON(t, cfg.Resources.CPUs) + " " + asJSON(t, cfg.Resources.Memory)
+			}
 			if got != c.want || !strings.Contains(strings.Join(warnings.Strings(), "\n"), c.warn) || c.warn == "" && len(warnings) > 0 {
 				t.Errorf("%s:\n%s, want\n%s\nwarnings %q", name, got, c.want, warnings.Strings())
 			}

@@ -14,6 +14,7 @@ import (
 type Resources struct {
 	written
 	AgentLabel     *string   `json:"agent_label,omitempty"`
+	CPUs           *float64  `json:"cpus,omitempty" check:"over 0, up to maxCPUs"` // on each node; nil: those of its slots
 	Devices        Devices   `json:"devices" default:"[]"`
 	EqualParts     *bool     `json:"equal_parts,omitempty"` // as many slots on each of its nodes
 	GPU            *GPU      `json:"gpu,omitempty"`         // nil: any GPUs of one model
@@ -36,8 +37,9 @@ func (r Resources) check(k *checker, at string) {
 	}
 }
 
-// The limits of a task's memory on a node.
+// The limits of a task's processors and memory on a node.
 const (
+	maxCPUs   = 4096
 	minMemory = 64 << 20
 	maxMemory = 1 << 50
 )

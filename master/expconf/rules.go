@@ -35,7 +35,7 @@ type checkable interface {
 // bounds are the limits that tags refer to by name.
 func bounds() map[string]int64 {
 	return map[string]int64{
-		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets,
+		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets, "maxCPUs": maxCPUs,
 		"maxComparison": maxComparison, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxHookName": maxHookName, "maxHooks": maxHooks, "maxNames": maxNames, "maxPreempt": maxPreempt,
 		"maxRestarts": maxRestarts, "maxRounds": maxRounds, "maxRungs": maxRungs, "maxShm": maxShm,
 		"maxSlots": maxSlots, "maxUnits": maxUnits, "maxWeight": maxWeight,

@@ -150,16 +150,16 @@ func (a *Attempt) shmSize() *expconf.ByteSize {
 	return a.Command.Resources.ShmSize
 }
 
-// memory returns the memory that its configuration requests on each node; nil if the memory
-// follows from its slots.
-func (a *Attempt) memory() *expconf.ByteSize {
+// asked returns the processors and the memory that its configuration requests on each node; nil for what follows from
+// its slots.
+func (a *Attempt) asked() (cpus *float64, memory *expconf.ByteSize) {
 	switch {
 	case a.IsTrial():
-		return a.Experiment.Resources.Memory
+		return a.Experiment.Resources.CPUs, a.Experiment.Resources.Memory
 	case a.Removes():
-		return nil
+		return nil, nil
 	}
-	return a.Command.Resources.Memory
+	return a.Command.Resources.CPUs, a.Command.Resources.Memory
 }
 
 // refused returns an error if its configuration requests something that the pool does not

@@ -186,6 +186,26 @@ func TestMemoryThatATaskAsksFor(t *testing.T) {
 	}
 }
 
+// TestProcessorsThatATaskAsksFor: resources.cpus applies on each node: as MHz of its cores, and as whole cores where the
+// pool gives those.
+func TestProcessorsThatATaskAsksFor(t *testing.T) {
+	node := Node{Cores: 16, MHz: 40000, FreeMHz: 40000, FreeMemoryMB: 128000, FreeSlots: 2}
+	for _, c := range []struct {
+		more       string
+		slots      int
+		whole      bool
+		mhz, cores int
+	}{{"", 2, false, 5000, 0}, {"resources: {cpus: 3}", 2, false, 7500, 0}, {"resources: {cpus: 0.5}", 1, false, 1250, 0}, {"resources: {cpus: 0.5}", 0, false, 1250, 0},
+		{"", 2, true, 5000, 2}, {"resources: {cpus: 2.5}", 1, true, 6250, 3}} {
+		of := processes()
+		of.Slots = pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 400, WholeCores: c.whole}
+		a := read(t, Row{TrialID: 1, Config: completed(t, c.more)})
+		if got := (Placed{SlotIDs: make([]int, c.slots), Node: node}).member(&a, of); got.MHz != c.mhz || got.Cores != c.cores {
+			t.Errorf("%q with %d slots: %d MHz and %d cores, want %d and %d", c.more, c.slots, got.MHz, got.Cores, c.mhz, c.cores)
+		}
+	}
+}
+
 // TestMemoryOfTasks: tasks with pages need more memory than a small program.
 func TestMemoryOfTasks(t *testing.T) {
 	of := &pool.Pool{Driver: pool.RawExec, AuxMemoryMB: 300, Slots: pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 400}}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/pool"
@@ -57,8 +58,17 @@ func (m Placed) member(a *Attempt, of *pool.Pool) jobspecs.Member {
 	if a.Type == Notebook || a.Type == Tensorboard {
 		j.MemoryMB = max(j.MemoryMB, pagesMemoryMB)
 	}
-	if asked := a.memory(); asked != nil {
-		j.MemoryMB = int((int64(*asked) + 1<<20 - 1) >> 20)
+	cpus, memory := a.asked()
+	if memory != nil {
+		j.MemoryMB = int((int64(*memory) + 1<<20 - 1) >> 20)
+	}
+	if cpus != nil {
+		if m.Node.Cores > 0 {
+			j.MHz = max(1, int(*cpus*float64(m.Node.MHz)/float64(m.Node.Cores)))
+		}
+		if j.Cores > 0 {
+			j.Cores = int(math.Ceil(*cpus))
+		}
 	}
 	return j
 }

@@ -340,6 +340,7 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 		"as it is": {},
 		"a URL":    {"driver": "exec", "binary": "https://example.com/det-master.tar.gz", "checksum": "sha256:00"},
 		"an image": {"driver": "docker", "image": "example.com/det-master:1"},
+		"its node": {"driver": "docker", "image": "example.com/det-master:1", "network_mode": "host"},
 		"several":  {"count": "3", "port": "8443", "node_pool": "system", "datacenters": `["a", "b"]`},
 		"TLS": {"nomad_addr": "https://nomad.example:4646", "nomad_ca": "CERTIFICATE-A", "consul_ca": "CERTIFICATE-B", "tls_ca": "CERTIFICATE-C",
 			"tls": "true", "nomad_client_cert": "true"},

@@ -32,7 +32,7 @@ type Options struct {
 	Servers []Target // platforms of det-master, det-runner, det-remover, det-gpu and det-scaler
 	Clients []Target // platforms of det
 	Python  string   // a Python with pip, which makes the wheel; "": no wheel
-	// ArchivesOnly omits the image, the bill of materials and the wheel. For tests.
+	// ArchivesOnly omits the bill of materials and the wheel. For tests.
 	ArchivesOnly bool
 	Log          io.Writer
 }
@@ -59,9 +59,9 @@ func Build(ctx context.Context, o Options) ([]string, error) {
 	if b.time, err = commitTime(ctx, o.Root); err != nil {
 		return nil, err
 	}
-	steps := []func(context.Context) error{b.programs, b.archives}
+	steps := []func(context.Context) error{b.programs, b.archives, b.images}
 	if !o.ArchivesOnly {
-		steps = append(steps, b.images, b.bom, b.wheel)
+		steps = append(steps, b.bom, b.wheel)
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

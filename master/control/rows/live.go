@@ -98,6 +98,9 @@ type LiveTask struct {
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil if not set
 	GPU   json.RawMessage `db:"gpu"`   // resources.gpu of its configuration; nil if not set
+	// resources.cpus and resources.memory of its configuration; 0 if not set.
+	CPUs   float64 `db:"cpus"`
+	Memory int64   `db:"memory"`
 	// Several: its configuration has resources.is_single_node: false.
 	Several bool `db:"several"`
 	// Secrets: its configuration mounts secrets of Vault.
@@ -213,6 +216,7 @@ const (
 	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.queue_time, k.queued_at,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.nomad END AS nomad,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.gpu END AS gpu,
+		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.cpus ELSE 0 END AS cpus, CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.memory ELSE 0 END AS memory,
 		k.type <> 'CHECKPOINT_GC' AND k.several AS several,
 		k.type <> 'CHECKPOINT_GC' AND k.mounts_secrets AS secrets,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs

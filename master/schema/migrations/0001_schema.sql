@@ -679,6 +679,8 @@ CREATE TABLE tasks (
     -- which PostgreSQL unpacks whole for each field that a query reads of it.
     nomad         jsonb GENERATED ALWAYS AS (NULLIF(config #> '{environment,nomad}', 'null')) STORED,
     gpu           jsonb GENERATED ALWAYS AS (NULLIF(config #> '{resources,gpu}', 'null')) STORED,
+    cpus          float8 NOT NULL GENERATED ALWAYS AS (coalesce((config #>> '{resources,cpus}')::float8, 0)) STORED,
+    memory        bigint NOT NULL GENERATED ALWAYS AS (coalesce((config #>> '{resources,memory}')::bigint, 0)) STORED,
     several       boolean NOT NULL GENERATED ALWAYS AS (coalesce(config #>> '{resources,is_single_node}' = 'false', false)) STORED,
     mounts_secrets boolean NOT NULL GENERATED ALWAYS AS (coalesce(jsonb_typeof(config #> '{environment,secrets}') = 'array' AND config #> '{environment,secrets}' <> '[]', false)) STORED,
     proxy_ports   jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
