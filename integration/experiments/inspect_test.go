@@ -26,7 +26,7 @@ func TestAJobExplainsItself(t *testing.T) {
 	olivia := r.NewUser(t, "olivia", password)
 	mine := *r
 	mine.Client = olivia
-	id := mine.Submit(t, rig.Config("description: for the operators\nenvironment: {environment_variables: [\"SECRETS="+secrets+"\"]}"), rig.Script(rig.Waiting))
+	id := mine.Submit(t, rig.Config("description: for the operators\nresources: {cpus: 0.5, memory: 300MiB}\nenvironment: {environment_variables: [\"SECRETS="+secrets+"\"]}"), rig.Script(rig.Waiting))
 	r.WaitLog(t, id, "begins")
 	trial := r.Trial(t, id)
 	allocation := r.Allocation(t, id)
@@ -62,6 +62,7 @@ func TestAJobExplainsItself(t *testing.T) {
 	if !maps.Equal(leads, want) {
 		t.Errorf("the links on the job's page are %v, want %v", leads, want)
 	}
+	asked(t, r, jobID)
 	passes(t, r, jobID)
 	noSecrets(t, r, jobID, secrets, password, olivia.Token())
 	mine.End(t, id)
@@ -70,6 +71,35 @@ func TestAJobExplainsItself(t *testing.T) {
 		err := json.Unmarshal(r.Get(t, r.ConsulURL+"/v1/health/service/"+jobID), &left)
 		return len(left) == 0, err
 	})
+}
+
+// asked checks that Nomad counts half a processor of the node and 300 MiB for the job's program.
+func asked(t *testing.T, r *rig.Rig, jobID string) {
+	t.Helper()
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocs, _, err := nomad.Jobs().Allocations(jobID, false, nil)
+	if err != nil || len(allocs) != 1 {
+		t.Fatalf("%d allocations: %v", len(allocs), err)
+	}
+	alloc, _, err := nomad.Allocations().Info(allocs[0].ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, _, err := nomad.Nodes().Info(alloc.NodeID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range alloc.AllocatedResources.Tasks {
+		got = append(got, fmt.Sprintf("%d MHz and %d MB", x.Cpu.CpuShares, x.Memory.MemoryMB))
+	}
+	cpu := node.NodeResources.Cpu
+	if want := fmt.Sprintf("%d MHz and 300 MB", cpu.CpuShares/int64(cpu.TotalCpuCores)/2); !slices.Contains(got, want) {
+		t.Errorf("the tasks of the job have %q, want one with %s", got, want)
+	}
 }
 
 // passes waits until the health check of the job's member passes in Consul.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // TestEach: Each reads rows one after the other until the caller has enough, and leaves its transaction usable.
@@ -69,7 +70,9 @@ func TestAStalledTransactionIsRunAgain(t *testing.T) {
 			return err
 		}
 		if tries++; tries == 1 {
-			time.Sleep(200 * time.Millisecond)
+			if err := sleep.For(t.Context(), 200*time.Millisecond); err != nil {
+				return err
+			}
 		}
 		return tx.Exec(t.Context(), `INSERT INTO once VALUES (1)`)
 	})
