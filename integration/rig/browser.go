@@ -14,7 +14,7 @@ func BrowserTools(t *testing.T) (node, chromium string) {
 	if err != nil {
 		t.Skip("there is no node: install it (Debian: apt-get install nodejs npm)")
 	}
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			chromium = path
 			break

@@ -81,7 +81,7 @@ func browserTools(t *testing.T) (chromium string) {
 			t.Skipf("webui/%s is missing: ./justw ui makes it", file)
 		}
 	}
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
