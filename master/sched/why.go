@@ -147,7 +147,13 @@ func (e *explainer) explain(r *Request) string {
 		}
 	}
 	if size == 0 {
-		return fmt.Sprintf("%s; all %d of pool %s are in use%s", needs, e.usable, e.pool.Name, e.asides(r))
+		all, may := e.usable, ""
+		if r.Choice != nil || len(r.Exclude) > 0 {
+			if all = e.slotsFor(r, anyBrand); all < e.usable {
+				may = " that it may use"
+			}
+		}
+		return fmt.Sprintf("%s; all %d of pool %s%s are in use%s", needs, all, e.pool.Name, may, e.asides(r))
 	}
 	return fmt.Sprintf("%s; the largest free block in pool %s is %d, on node %s%s", needs, e.pool.Name, size, e.nodeOf(i), e.asides(r))
 }

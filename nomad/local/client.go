@@ -45,7 +45,7 @@ type Client struct {
 	// Network is a network namespace for its agents and tasks; nil: that of the cluster. The cluster needs
 	// the option Apart.
 	Network *Network `json:"network,omitempty"`
-	// Index selects the range of ports for its tasks. AddClient sets it.
+	// Index selects the range of ports for its tasks, among the clients of one network. AddClient sets it.
 	Index int `json:"index"`
 }
 
@@ -64,7 +64,7 @@ func (client Client) address() string {
 	return loopback
 }
 
-// maxClients is the number of clients that can have a range of ports for tasks.
+// maxClients is the number of clients that can have a range of ports for tasks, in the cluster's network.
 const maxClients = 6
 
 // AddClient starts a further Nomad client, with its own data. From then on it is part of the cluster:
@@ -101,7 +101,11 @@ func (c *Cluster) addClientState(client Client) (Client, error) {
 		if have.Name == client.Name {
 			return have, nil
 		}
-		taken[have.Index] = true
+		taken[have.Index] = taken[have.Index] || have.Network == nil
+	}
+	if client.Network != nil { // where it is alone, all ports are free
+		c.state.Clients = append(c.state.Clients, client)
+		return client, nil
 	}
 	for index := range maxClients {
 		if !taken[index] {
