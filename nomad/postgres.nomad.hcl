@@ -6,7 +6,7 @@
 #
 # The first start makes the role detent and its database detent. Each start gives the role the password of the Nomad
 # variable, so a changed one counts from the next start on. A second task writes a copy of the database each day.
-# docs/operate/from-nothing.md describes each step.
+# docs/operate/database.md describes each step.
 
 variable "job" {
   type        = string
@@ -126,8 +126,8 @@ locals {
   set -eu
   [ -z "$DETENT_PROGRAMS" ] || export PATH="$DETENT_PROGRAMS:$PATH"
   export DETENT_PASSWORD="$${DETENT_PASSWORD-$(cat "$NOMAD_SECRETS_DIR/password")}" HOME="$DETENT_FILES"
+  mkdir -p "$DETENT_FILES"
   if [ "$(id -u)" = 0 ]; then
-    mkdir -p "$DETENT_FILES"
     chown "$DETENT_USER" "$DETENT_FILES"
     chmod 0700 "$DETENT_FILES"
     # The account cannot read the task's folder, so it gets the text of this script.
@@ -180,7 +180,7 @@ job "det-postgres" {
     }
 
     dynamic "constraint" {
-      for_each = var.node == "" ? [] : [var.node]
+      for_each = var.node != "" ? [var.node] : local.on_host ? ["raw_exec needs -var node=…"] : []
       content {
         attribute = "${node.unique.name}"
         value     = constraint.value
@@ -193,7 +193,7 @@ job "det-postgres" {
       content {
         type            = var.volume_type
         source          = volume.value
-        access_mode     = "single-node-writer"
+        access_mode     = "single-node-single-writer"
         attachment_mode = "file-system"
       }
     }
@@ -258,6 +258,9 @@ job "det-postgres" {
         data            = <<-EOT
         ${local.account}
         data=$DETENT_FILES/data
+        # Where each task has processes of its own, PostgreSQL cannot tell another server on these files from a dead one.
+        exec 9>"$DETENT_FILES/lock"
+        flock -n 9 || { echo "det-postgres: another server has these files" >&2; exit 1; }
         quoted=$(printf %s "$DETENT_PASSWORD" | sed "s/'/''/g")
         case $quoted in
           "") echo "det-postgres: the Nomad variable has no password" >&2; exit 1 ;;
@@ -266,10 +269,11 @@ job "det-postgres" {
         esac
         # A server that was killed leaves its number in the folder. In a container that is the number of this shell, and
         # PostgreSQL takes it for a running server unless this shell is its parent: so not at the end of a pipe.
-        alone() { postgres --single -D "$1" -c exit_on_error=on postgres >/dev/null; }
+        alone() { postgres --single -D "$1" -c exit_on_error=on -c log_min_error_statement=panic postgres >/dev/null; }
 
         # A folder is there whole or not at all: what a first start left half done is made anew.
         if [ ! -s "$data/PG_VERSION" ]; then
+          [ ! -e "$data" ] || { echo "det-postgres: $data is there, and no database that $DETENT_USER can read" >&2; exit 1; }
           rm -rf "$data.new"
           initdb --pgdata="$data.new" --auth-local=peer --auth-host=reject --encoding=UTF8 --locale=C.UTF-8 --data-checksums
           alone "$data.new" <<'SQL'
@@ -331,7 +335,7 @@ job "det-postgres" {
         DETENT_USER     = var.user
         DETENT_FILES    = local.files
         DETENT_MINUTES  = var.backup_hours * 60
-        DETENT_KEPT     = var.backups
+        DETENT_KEPT     = max(1, var.backups)
         DETENT_PASSWORD = "" # it needs none
       }
 
@@ -344,16 +348,20 @@ job "det-postgres" {
         trap exit INT TERM
         mkdir -p backups
         cd backups
+        copies() { find . -maxdepth 1 -name 'detent-????????T??????Z.dump' "$@"; }
         while :; do
-          if [ -z "$(find . -name 'detent-*.dump' -mmin "-$DETENT_MINUTES" | head -n 1)" ]; then
+          minutes=$DETENT_MINUTES
+          [ "$(copies | wc -l)" -gt 1 ] || minutes=60 # the first one is of an empty database
+          if [ -z "$(copies -mmin "-$minutes")" ]; then
             until pg_isready --quiet --host="$DETENT_FILES" --port="$NOMAD_PORT_db"; do sleep 1; done
             name=detent-$(date -u +%Y%m%dT%H%M%SZ).dump
             rm -f .new
             if pg_dump --host="$DETENT_FILES" --port="$NOMAD_PORT_db" --format=custom --file=.new detent; then
               mv .new "$name"
               echo "det-postgres: backups/$name, $(wc -c <"$name") bytes"
-              ls -1 | sort -r | tail -n "+$((DETENT_KEPT + 1))" | xargs -r rm -f --
+              copies | sort -r | tail -n "+$((DETENT_KEPT + 1))" | xargs -r rm -f --
             else
+              rm -f .new
               echo "det-postgres: no copy of the database was made; tried again in a minute" >&2
             fi
           fi

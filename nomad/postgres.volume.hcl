@@ -9,6 +9,6 @@ type      = "host"
 plugin_id = "mkdir"
 
 capability {
-  access_mode     = "single-node-writer"
+  access_mode     = "single-node-single-writer"
   attachment_mode = "file-system"
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
@@ -46,11 +47,14 @@ type size struct {
 	memory int64 // bytes
 }
 
-// tooLarge returns why a node can never hold so much, as the end of "it avoids <node>, which has …"; "" if it can.
-func (s size) tooLarge(n *cluster.Node) string {
+// tooLarge returns why a node of a pool can never hold so much, as the end of "it avoids <node>, which has …"; "" if it can.
+func (s size) tooLarge(n *cluster.Node, of *pool.Pool) string {
 	free := float64(n.Cores)
 	if n.MHz > 0 {
 		free *= float64(n.FreeMHz) / float64(n.MHz)
+	}
+	if of.Slots.WholeCores {
+		free = math.Floor(free)
 	}
 	switch {
 	case n.Cores > 0 && s.cpus > free:
@@ -332,7 +336,7 @@ func (r *reasons) unfit(node *cluster.Node) string {
 		}
 		return r.unmet[i]
 	}
-	if why := r.size.tooLarge(node); why != "" {
+	if why := r.size.tooLarge(node, r.of); why != "" {
 		return r.one("which has " + why)
 	}
 	for _, v := range r.volumes {
@@ -373,6 +377,9 @@ func (r *ratings) taskChoice(t *rows.LiveTask) avoidance {
 		gpu = nil
 	}
 	c := r.choiceOf(key, n, gpu)
+	if c != nil && (c == known.none || c == known.beyond) {
+		known.unfinished[key] = true
+	}
 	if _, found := known.now[key]; !found { // nothing of it rates nodes
 		known.keep(key, c)
 	}

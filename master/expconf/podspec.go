@@ -430,20 +430,20 @@ func (p *pod) mount(at string, m map[string]any) {
 }
 
 // quantities are the units of Kubernetes' quantities.
-var quantities = map[string]float64{"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
+var quantities = map[string]float64{"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 
 // most keeps the larger of an amount and of what a limit or a request has.
 func (p *pod) most(of *amount, at string, value any) {
 	text := textIn(value)
-	number := strings.TrimRight(text, "mkMGTPi")
+	number := strings.TrimRight(text, "numkMGTPEi")
 	n, err := strconv.ParseFloat(number, 64)
 	unit, known := quantities[text[len(number):]]
-	if err != nil || !known || n <= 0 || math.IsInf(n, 0) || math.IsNaN(n) {
+	if err != nil || !known || n < 0 || math.IsInf(n, 0) || math.IsNaN(n) {
 		p.errors.fail(at, fmt.Sprintf("%s is no quantity of Kubernetes", document.Clip(text)), "write a number with a unit, such as 500m, 8 or 32Gi")
 		return
 	}
-	if of.at == "" || n*unit > of.most {
+	if n*unit > of.most {
 		*of = amount{n * unit, at}
 	}
 }

@@ -147,11 +147,9 @@ func (e *explainer) explain(r *Request) string {
 		}
 	}
 	if size == 0 {
-		all, may := e.usable, ""
-		if r.Choice != nil || len(r.Exclude) > 0 {
-			if all = e.slotsFor(r, anyBrand); all < e.usable {
-				may = " that it may use"
-			}
+		all, may := e.slotsFor(r, anyBrand), ""
+		if all < e.usable {
+			may = " that it may use"
 		}
 		return fmt.Sprintf("%s; all %d of pool %s%s are in use%s", needs, all, e.pool.Name, may, e.asides(r))
 	}
