@@ -365,8 +365,14 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 	})
 	out, _, _ := r.Run(t, nil, "experiment", "describe", strconv.Itoa(id))
 	rig.Holds(t, "describe", out, "QUEUED", "waits: needs 1000 slots")
+	large := r.Submit(t, sound+"resources: {cpus: 4000}\n", rig.Script("print(1)"))
+	rig.Eventually(t, "the trial of 4,000 processors says why it waits", func() (bool, error) {
+		why := r.Trial(t, large).WaitingReason
+		return strings.Contains(why, "processors for tasks, and resources.cpus is 4000"), fmt.Errorf("it waits: %q", why)
+	})
 	check()
 	r.End(t, id)
+	r.End(t, large)
 }
 
 // TestBadCommandsAreRefused: det reports the same mistakes, with an exit status for each kind of error.

@@ -235,7 +235,8 @@ func (x *fold) read(config json.RawMessage) (expconf.Config, error) {
 		return cfg, fmt.Errorf("its stored configuration cannot be read: %w", err)
 	}
 	x.config = expconf.Config{MaxRestarts: cfg.MaxRestarts, PreemptionTimeout: cfg.PreemptionTimeout, CheckpointStorage: cfg.CheckpointStorage,
-		Resources: expconf.Resources{IsSingleNode: cfg.Resources.IsSingleNode, EqualParts: cfg.Resources.EqualParts, GPU: cfg.Resources.GPU}, Environment: expconf.Environment{Nomad: cfg.Environment.Nomad, Secrets: cfg.Environment.Secrets}}
+		Resources:   expconf.Resources{IsSingleNode: cfg.Resources.IsSingleNode, EqualParts: cfg.Resources.EqualParts, GPU: cfg.Resources.GPU, CPUs: cfg.Resources.CPUs, Memory: cfg.Resources.Memory},
+		Environment: expconf.Environment{Nomad: cfg.Environment.Nomad, Secrets: cfg.Environment.Secrets}}
 	return cfg, nil
 }
 

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/search/budget"
 )
@@ -211,5 +213,30 @@ func TestEventsAreReadInParts(t *testing.T) {
 	b.settle()
 	if x := b.term.folds.byID[e]; x.search.Seq() != 20 || x.search.Len() != 10 || x.behind || len(parts) < 2 {
 		t.Errorf("the search is at event %d with %d trials, read in parts at %v", x.search.Seq(), x.search.Len(), parts)
+	}
+}
+
+// TestFoldsKeepWhatNodesAreChosenBy: of a configuration that is read once, what decides about nodes stays.
+func TestFoldsKeepWhatNodesAreChosenBy(t *testing.T) {
+	raw, _, err := expconf.Parse("x.yaml", []byte(`{name: a, entrypoint: x, searcher: {name: single, metric: loss, max_length: {batches: 1}}, environment: {nomad: {constraints: [{attribute: "${meta.a}", value: b}]}},
+		resources: {cpus: 2.5, memory: 1GiB, gpu: {model: A100}, equal_parts: true, is_single_node: false}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &fold{}
+	if err := x.configure(text); err != nil {
+		t.Fatal(err)
+	}
+	r := x.config.Resources
+	if optional.Value(r.CPUs) != 2.5 || optional.Value(r.Memory) != 1<<30 || r.GPU == nil || !optional.Value(r.EqualParts) || r.IsSingleNode == nil || x.config.Environment.Nomad == nil {
+		t.Errorf("%+v and %+v are left", r, x.config.Environment.Nomad)
 	}
 }
