@@ -104,18 +104,31 @@ func TestOldPasswordsWork(t *testing.T) {
 	}
 }
 
-// TestImportedExperimentContinues: an imported experiment of one trial continues here, and a later pass leaves it alone.
-func TestImportedExperimentContinues(t *testing.T) {
+// TestImportedExperimentsGoOn: an experiment that had not ended is paused here and goes on when somebody activates it, one that had ended is continued, and a
+// later pass leaves both alone.
+func TestImportedExperimentsGoOn(t *testing.T) {
 	from, m := newOld(t, small), servertest.Start(t, nil)
 	d := importInto(t, m, from)
-	if _, err := client.Send(t.Context(), m.Client("admin"), v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: 1, OverrideConfig: new("searcher: {max_length: {batches: 400}}\nresources: {slots_per_trial: 1}")}); err != nil {
+	c := m.Client("admin")
+	if _, err := client.Send(t.Context(), c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: 17, OverrideConfig: new("resources: {slots_per_trial: 1}")}); err != nil {
 		t.Fatal(err)
 	}
-	m.Until("reports of the new run", func() bool { return d.Int(`SELECT count(*) FROM metrics WHERE trial_id = 1 AND run_id > 1`) > 0 })
-	m.Ended(1)
-	reports := d.Int(`SELECT count(*) FROM metrics WHERE trial_id = 1`)
-	d.take(from, func(o *importer.Options) { o.Verify = false })
-	if n := d.Int(`SELECT count(*) FROM metrics WHERE trial_id = 1`); n != reports || d.Text(`SELECT state FROM experiments WHERE id = 1`) != "COMPLETED" {
-		t.Errorf("after another pass trial 1 has %d reports in place of %d", n, reports)
+	if err := client.Act(t.Context(), c, v1.ActivateExperiment, 1); err != nil {
+		t.Fatal(err)
+	}
+	reports := map[int]int{}
+	for experiment, trial := range map[int]int{1: 1, 17: d.Int(`SELECT min(id) FROM trials WHERE experiment_id = 17`)} {
+		m.Until("reports of a new run", func() bool {
+			return d.Int(`SELECT count(*) FROM metrics m JOIN allocations a ON a.task_id = (SELECT task_id FROM trials WHERE id = $1) AND a.run_id = m.run_id
+				WHERE m.trial_id = $1 AND a.submitted_at IS NOT NULL`, trial) > 0
+		})
+		m.Ended(experiment)
+		reports[trial] = d.Int(`SELECT count(*) FROM metrics WHERE trial_id = $1`, trial)
+	}
+	d.take(from)
+	for trial, want := range reports {
+		if n := d.Int(`SELECT count(*) FROM metrics WHERE trial_id = $1`, trial); n != want || d.Text(`SELECT state FROM trials WHERE id = $1`, trial) != "COMPLETED" {
+			t.Errorf("after another pass trial %d has %d reports in place of %d", trial, n, want)
+		}
 	}
 }

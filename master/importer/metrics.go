@@ -90,7 +90,7 @@ func (p *pass) unfinished(ctx context.Context) (todo []trialRows, total int64, e
 	if err != nil {
 		return nil, 0, err
 	}
-	here, err := database.Map[int, bool](ctx, p.db, `SELECT t.id, e.continues = 0 FROM trials t JOIN experiments e ON e.id = t.experiment_id`)
+	here, err := database.Map[int, bool](ctx, p.db, `SELECT t.id, NOT `+ours+` FROM trials t JOIN experiments e ON e.id = t.experiment_id`)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -102,7 +102,7 @@ func (p *pass) unfinished(ctx context.Context) (todo []trialRows, total int64, e
 	err = p.source.Each(ctx, `SELECT r.id, coalesce(c.rows, 0)::bigint, `+trialMark+` FROM runs r LEFT JOIN (SELECT trial_id, sum(rows) AS rows FROM (`+strings.Join(counts, " UNION ALL ")+`) x GROUP BY 1) c ON c.trial_id = r.id ORDER BY r.id`,
 		nil, []any{&t.Trial, &t.Rows, &t.Mark}, func() error {
 			id := t.Trial + p.shift
-			if ours, imported := here[id]; imported && ours && done[id] != t.Mark {
+			if theirs, imported := here[id]; imported && theirs && done[id] != t.Mark {
 				todo, total = append(todo, t), total+t.Rows
 			}
 			return nil

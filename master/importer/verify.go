@@ -30,7 +30,7 @@ const hashOf = `coalesce(sum(hashtextextended(concat_ws('|', m.trial, m.run_id, 
 
 // verify compares both sides, experiment by experiment.
 func (p *pass) verify(ctx context.Context) error {
-	ids, err := database.Scalars[int](ctx, p.db, `SELECT e.id FROM experiments e WHERE e.continues = 0 AND e.id > $1 AND EXISTS (SELECT FROM trials t JOIN import_trials i ON i.trial_id = t.id WHERE t.experiment_id = e.id) ORDER BY id`, p.shift)
+	ids, err := database.Scalars[int](ctx, p.db, `SELECT e.id FROM experiments e WHERE NOT `+ours+` AND e.id > $1 AND EXISTS (SELECT FROM trials t JOIN import_trials i ON i.trial_id = t.id WHERE t.experiment_id = e.id) ORDER BY id`, p.shift)
 	if err != nil {
 		return err
 	}
