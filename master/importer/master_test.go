@@ -9,13 +9,14 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/importer/importertest"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // importInto imports into the database of a running master.
-func importInto(t *testing.T, m *servertest.Master, from old) detent {
+func importInto(t *testing.T, m *servertest.Master, from *rowtest.World) detent {
 	t.Helper()
 	d := detent{&rowtest.World{T: t, DB: m.DB}}
 	d.take(from, func(o *importer.Options) { o.Verify = false })
@@ -24,7 +25,7 @@ func importInto(t *testing.T, m *servertest.Master, from old) detent {
 
 // TestMasterShowsWhatWasImported: a running master answers for everything that was imported, whatever state, age and gaps it has.
 func TestMasterShowsWhatWasImported(t *testing.T) {
-	from, m := newOld(t, small), servertest.Start(t, nil)
+	from, m := newOld(t), servertest.Start(t, nil)
 	d := importInto(t, m, from)
 	c := m.Client("admin")
 	get := func(path string, args ...any) string {
@@ -40,7 +41,7 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 		"/api/v1/resources/allocation/aggregated?startDate=2026-02-01&endDate=2026-02-10&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"} {
 		get("%s", path)
 	}
-	for id := 1; id <= small.experiments; id++ {
+	for id := 1; id <= importertest.Small.Experiments; id++ {
 		var e struct{ Experiment struct{ Name string } }
 		if err := json.Unmarshal([]byte(get("/api/v1/experiments/%d", id)), &e); err != nil || e.Experiment.Name != fmt.Sprintf("experiment %d", id) {
 			t.Errorf("experiment %d: %v %+v", id, err, e.Experiment)
@@ -76,7 +77,7 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 // TestOldPasswordsWork: people sign in with the passwords of the old cluster, which are stored as ours from then on.
 func TestOldPasswordsWork(t *testing.T) {
 	m := servertest.Start(t, nil)
-	d := importInto(t, m, newOld(t, small))
+	d := importInto(t, m, newOld(t))
 	sign := func(user, password string) error {
 		c, err := client.New(client.Options{Master: m.Address()})
 		if err != nil {
@@ -86,11 +87,11 @@ func TestOldPasswordsWork(t *testing.T) {
 		_, err = c.Login(t.Context(), user, password)
 		return err
 	}
-	if err := sign("ada", adasPassword+"x"); err == nil {
+	if err := sign("ada", importertest.Password+"x"); err == nil {
 		t.Error("a wrong password opens a session")
 	}
 	for i := range 2 {
-		if err := sign("ada", adasPassword); err != nil {
+		if err := sign("ada", importertest.Password); err != nil {
 			t.Fatal(err)
 		}
 		if stored := d.Text(`SELECT password_hash FROM users WHERE username = 'ada'`); auth.IsForeign(stored) {
@@ -98,7 +99,7 @@ func TestOldPasswordsWork(t *testing.T) {
 		}
 	}
 	for user, want := range map[string]string{"gone": "not active", "sso": "invalid credentials"} {
-		if err := sign(user, adasPassword); err == nil || !strings.Contains(err.Error(), want) {
+		if err := sign(user, importertest.Password); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", user, err)
 		}
 	}
@@ -107,7 +108,7 @@ func TestOldPasswordsWork(t *testing.T) {
 // TestImportedExperimentsGoOn: an experiment that had not ended is paused here and goes on when somebody activates it, one that had ended is continued, and a
 // later pass leaves both alone.
 func TestImportedExperimentsGoOn(t *testing.T) {
-	from, m := newOld(t, small), servertest.Start(t, nil)
+	from, m := newOld(t), servertest.Start(t, nil)
 	d := importInto(t, m, from)
 	c := m.Client("admin")
 	if _, err := client.Send(t.Context(), c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: 17, OverrideConfig: new("resources: {slots_per_trial: 1}")}); err != nil {

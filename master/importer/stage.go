@@ -83,6 +83,9 @@ func (r relation) query() string {
 	return "SELECT " + strings.Join(r.names(), ", ") + " FROM " + from
 }
 
+// indexed are the columns by which statements look rows up, one by one.
+var indexed = []string{"old_runs (id)", "old_runs (experiment_id)", "old_run_tasks (run_id)", "old_run_tasks (task_id)", "old_allocations (task_id)", "old_experiments (id)"}
+
 // stage copies the old tables with few rows into temporary tables.
 func (p *pass) stage(ctx context.Context, tx *database.DB) error {
 	for _, r := range relations {
@@ -96,6 +99,11 @@ func (p *pass) stage(ctx context.Context, tx *database.DB) error {
 		}
 		p.show.add(n)
 		if err := tx.Exec(ctx, "ANALYZE "+table); err != nil {
+			return err
+		}
+	}
+	for _, columns := range indexed {
+		if err := tx.Exec(ctx, "CREATE INDEX ON "+columns); err != nil {
 			return err
 		}
 	}
