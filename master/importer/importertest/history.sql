@@ -32,7 +32,8 @@ INSERT INTO projects (id, name, description, archived, created_at, notes, worksp
 INSERT INTO templates VALUES ('gpu-defaults', '{"resources": {"slots_per_trial": 2}}', 2);
 INSERT INTO rp_workspace_bindings VALUES (2, 'gpu', true);
 INSERT INTO task_config_policies VALUES
-    (2, 'EXPERIMENT', 4, '2026-02-01', '{"max_restarts": 2}', '{"resources": {"max_slots": 8}}'), (NULL, 'NTSC', 4, '2026-02-01', NULL, '{"priority_limit": 10}');
+    (2, 'EXPERIMENT', 4, '2026-02-01', '{"max_restarts": 2}', '{"resources": {"max_slots": 8}}'), (NULL, 'NTSC', 4, '2026-02-01', NULL, '{"priority_limit": 10}'),
+    (3, 'EXPERIMENT', 4, '2026-02-01', '{"resources": {"slots_per_trial": -4}}', NULL);
 INSERT INTO storage_backend_shared_fs VALUES (1, '/data', NULL, NULL, NULL, 'checkpoints', 'rprivate');
 INSERT INTO storage_backend_s3 VALUES (1, 'ours', NULL, NULL, 'https://s3.example.com', 'runs');
 INSERT INTO storage_backend_gcs VALUES (1, 'theirs', NULL);
