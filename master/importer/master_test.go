@@ -1,8 +1,12 @@
 package importer_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -26,6 +30,17 @@ func importInto(t *testing.T, m *servertest.Master, from *rowtest.World) detent 
 // TestMasterShowsWhatWasImported: a running master answers for everything that was imported, whatever state, age and gaps it has.
 func TestMasterShowsWhatWasImported(t *testing.T) {
 	from, m := newOld(t), servertest.Start(t, nil)
+	// The old cluster's folder of checkpoints is where the master can read it.
+	from.Exec(`UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,host_path}', to_jsonb($1::text))`, m.Storage)
+	weights := fmt.Sprintf("%s/checkpoints/%s", m.Storage, from.Text(`SELECT md5('checkpoint1-1')::uuid::text`))
+	if err := os.MkdirAll(weights, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"weights": "the weights", "metadata.json": "{}"} {
+		if err := os.WriteFile(weights+"/"+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	d := importInto(t, m, from)
 	c := m.Client("admin")
 	get := func(path string, args ...any) string {
@@ -62,6 +77,19 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 	}
 	for _, uuid := range strings.Fields(d.Text(`SELECT string_agg(uuid::text, ' ') FROM checkpoints`)) {
 		get("/api/v1/checkpoints/%s", uuid)
+	}
+	// A checkpoint is read where Determined stored it.
+	archive, err := c.CheckpointArchive(t.Context(), from.Text(`SELECT md5('checkpoint1-1')::uuid::text`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	unpacked, err := gzip.NewReader(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := io.ReadAll(unpacked); err != nil || !bytes.Contains(files, []byte("the weights")) {
+		t.Errorf("the files of a checkpoint: %v, %d bytes", err, len(files))
 	}
 	found, err := c.Raw(t.Context(), "POST", "/api/v1/runs", []byte(`{"limit": 200}`))
 	if err != nil || !strings.Contains(string(found), `"localId":"FACES-6"`) {
