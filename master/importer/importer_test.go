@@ -52,6 +52,8 @@ func TestImport(t *testing.T) {
 		{"reports of nodes", `SELECT count(*)::text FROM system_metrics`, `SELECT count(*)::text FROM metrics WHERE steps IS NULL AND group_name = 'cpu'`},
 		{"checkpoints", `SELECT string_agg(concat_ws('|', uuid, state, size, coalesce((metadata->>'steps_completed')::int, 0)), ',' ORDER BY uuid) FROM checkpoints_v2`, `SELECT string_agg(concat_ws('|', uuid, state, size, steps), ',' ORDER BY uuid) FROM checkpoints`},
 		{"storages", `SELECT 'azure directory gcs s3 shared_fs'`, `SELECT string_agg(DISTINCT b.config->>'type', ' ') FROM checkpoints k JOIN storage_backends b ON b.id = k.storage_id`},
+		{"webhooks", `SELECT '1done SLACK WORKSPACE EXPERIMENT_STATE_CHANGE,2lines DEFAULT SPECIFIC TASK_LOG CUSTOM'`,
+			`SELECT string_agg(w.id || w.name || ' ' || w.type || ' ' || w.mode || (SELECT string_agg(' ' || t.type, '' ORDER BY t.id) FROM webhook_triggers t WHERE t.webhook_id = w.id), ',' ORDER BY w.id) FROM webhooks w WHERE off`},
 		{"models", `SELECT 'bare|0|1 net|3|3'`, `SELECT string_agg(concat_ws('|', name, newest, owner_id), ' ' ORDER BY name) FROM models`},
 		{"sources", `SELECT 'FINE_TUNING|1|1 INFERENCE'`, `SELECT string_agg(concat_ws('|', kind, model_id, version), ' ' ORDER BY kind) FROM trial_sources`},
 		{"usage", `SELECT count(*)::text FROM allocations WHERE start_time IS NOT NULL`, `SELECT count(*)::text FROM usage`},

@@ -44,6 +44,9 @@ func (p *pass) putPlaces(ctx context.Context, tx *database.DB) error {
 	if err := p.putPolicies(ctx, tx); err != nil {
 		return err
 	}
+	if err := p.putWebhooks(ctx, tx); err != nil {
+		return err
+	}
 	return p.putRoles(ctx, tx)
 }
 
@@ -77,6 +80,20 @@ func (p *pass) putPolicies(ctx context.Context, tx *database.DB) error {
 		}
 	}
 	return nil
+}
+
+// putWebhooks imports webhooks, which are off until somebody has tested them here. Those of all workspaces would be told of what was here before, too.
+func (p *pass) putWebhooks(ctx context.Context, tx *database.DB) error {
+	const wanted = `(SELECT * FROM old_webhooks x WHERE x.workspace_id IS NOT NULL OR @prefix = '')`
+	return p.put(ctx, tx,
+		numbered("webhook", wanted, "webhooks", `SELECT h.id FROM webhooks h WHERE h.workspace_id IS NOT DISTINCT FROM `+number("workspace", "d.workspace_id")+` AND h.name = d.name`),
+		`INSERT INTO webhooks (id, workspace_id, name, url, type, mode, off) OVERRIDING SYSTEM VALUE
+		SELECT n.new, `+number("workspace", "d.workspace_id")+`, d.name, d.url, d.webhook_type, d.mode, true
+		FROM `+wanted+` d JOIN import_numbers n ON n.import_id = @import AND n.kind = 'webhook' AND n.old = d.id
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, url = excluded.url, type = excluded.type, mode = excluded.mode WHERE webhooks.off`,
+		`DELETE FROM webhook_triggers t USING webhooks w, import_numbers n WHERE w.id = t.webhook_id AND w.off AND n.import_id = @import AND n.kind = 'webhook' AND n.new = w.id`,
+		`INSERT INTO webhook_triggers (webhook_id, type, condition) SELECT w.id, d.trigger_type, coalesce(d.condition, '{}')
+		FROM old_webhook_triggers d JOIN import_numbers n ON n.import_id = @import AND n.kind = 'webhook' AND n.old = d.webhook_id JOIN webhooks w ON w.id = n.new AND w.off ORDER BY d.id`)
 }
 
 // policyProblem says why a policy cannot be followed here.

@@ -45,6 +45,8 @@ var relations = []relation{
 	{"checkpoints", "uuid uuid, task_id text, allocation_id text, run_id int, report_time timestamptz, state text, resources jsonb, metadata jsonb, size bigint, storage jsonb",
 		`(SELECT k.uuid, k.task_id, k.allocation_id, (SELECT min(c.run_id) FROM run_checkpoints c WHERE c.checkpoint_id = k.uuid) AS run_id, k.report_time, k.state, k.resources, k.metadata, coalesce(k.size, 0) AS size, ` + storageOf + ` AS storage
 		FROM checkpoints_v2 k LEFT JOIN storage_backend s ON s.id = k.storage_id) x WHERE uuid IS NOT NULL`},
+	{"webhooks", "id int, url text, webhook_type text, workspace_id int, name text, mode text", ""},
+	{"webhook_triggers", "id int, trigger_type text, condition jsonb, webhook_id int", ""},
 	{"models", "id int, name text, description text, creation_time timestamptz, last_updated_time timestamptz, metadata jsonb, labels text[], user_id int, archived boolean, notes text, workspace_id int", ""},
 	{"model_versions", "id int, model_id int, version int, checkpoint_uuid uuid, creation_time timestamptz, last_updated_time timestamptz, metadata jsonb, name text, comment text, user_id int, labels text[], notes text", ""},
 	{"trial_source_infos", "trial_id int, checkpoint_uuid uuid, model_id int, model_version int, trial_source_info_type text", ""},
