@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 type deleteOptions struct {
@@ -53,13 +53,7 @@ func runDelete(ctx context.Context, a *app.App, o deleteOptions) error {
 }
 
 func newDeleteEvents(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:               "delete-tb-files EXPERIMENT_ID",
-		Short:             "delete the TensorBoard files of an experiment",
-		Args:              args.Exactly("the ID of an experiment"),
-		ValidArgsFunction: complete.Experiments(a),
-		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			return client.Act(ctx, c, v1.RemoveTensorboardFiles, id)
-		}),
-	}
+	return verb(a, "delete-tb-files EXPERIMENT_ID", "delete the TensorBoard files of an experiment", func(ctx context.Context, c *client.Client, id int, _ []string) error {
+		return client.Act(ctx, c, v1.RemoveTensorboardFiles, id)
+	})
 }

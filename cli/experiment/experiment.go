@@ -2,13 +2,17 @@
 package experiment
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/checkpoint"
 	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/master/client"
 )
 
 // New returns the command det experiment.
@@ -20,6 +24,14 @@ func New(a *app.App) *cobra.Command {
 		newArchive(a), newUnarchive(a), newDelete(a), newDeleteEvents(a), newMove(a),
 		newLabel(a), newSet(a), newDownload(a), newDownloadModelDef(a))
 	return cmd
+}
+
+// verb makes a command about the experiment whose ID is its first argument; further are the arguments behind it.
+func verb(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, id int, given []string) error, further ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args.Exactly(append([]string{"the ID of an experiment"}, further...)...),
+		ValidArgsFunction: complete.Experiments(a), RunE: app.ByID(a, anExperiment, run),
+	}
 }
 
 // bare is a state without its prefix.
