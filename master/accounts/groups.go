@@ -97,10 +97,7 @@ func (d Deps) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error)
 		return v1.GroupDetails{}, err
 	}
 	list, err := d.details(ctx, []Group{g})
-	if err != nil {
-		return v1.GroupDetails{}, err
-	}
-	return list[0], nil
+	return list[0], err
 }
 
 func (d Deps) group(ctx context.Context, _ *rest.Call, g Group, _ *v1.None) (*v1.GetGroupResponse, error) {
