@@ -15,20 +15,6 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func newUserRoles(a *app.App) *cobra.Command {
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list-users-roles USERNAME",
-		Short: "list the roles of a user",
-		Args:  args.Exactly("a username"),
-		RunE: app.Find(a, (*client.Client).UserByName, func(ctx context.Context, c *client.Client, u *v1.User, _ []string) error {
-			return runUserRoles(ctx, a, c, u, format)
-		}),
-	}
-	format.Flags(cmd)
-	return cmd
-}
-
 func runUserRoles(ctx context.Context, a *app.App, c *client.Client, u *v1.User, format output.Format) error {
 	found, err := client.Call(ctx, c, v1.GetRolesAssignedToUser, u.ID)
 	if err != nil {
@@ -60,20 +46,6 @@ func runUserRoles(ctx context.Context, a *app.App, c *client.Client, u *v1.User,
 		return nil
 	}
 	return format.Print(a.IO, t, found)
-}
-
-func newGroupRoles(a *app.App) *cobra.Command {
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list-groups-roles GROUP_NAME",
-		Short: "list the roles of a group",
-		Args:  args.Exactly("the name of a group"),
-		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, g *v1.Group, _ []string) error {
-			return runGroupRoles(ctx, a, c, g, format)
-		}),
-	}
-	format.Flags(cmd)
-	return cmd
 }
 
 func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, g *v1.Group, format output.Format) error {

@@ -66,20 +66,6 @@ func printRole(a *app.App, r v1.Role) error {
 	return nil
 }
 
-func newDescribeRole(a *app.App) *cobra.Command {
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "describe-role ROLE_NAME",
-		Short: "show what a role allows, and who has it",
-		Args:  args.Exactly("the name of a role"),
-		RunE: app.Find(a, (*client.Client).RoleByName, func(ctx context.Context, c *client.Client, role *v1.Role, _ []string) error {
-			return runDescribeRole(ctx, a, c, role, format)
-		}),
-	}
-	format.Flags(cmd)
-	return cmd
-}
-
 func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, role *v1.Role, format output.Format) error {
 	r, err := c.RoleWithAssignments(ctx, role.RoleID)
 	if err != nil {

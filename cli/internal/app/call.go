@@ -57,8 +57,16 @@ func Find[T any](a *App, find func(c *client.Client, ctx context.Context, name s
 // ByID is a Call about the object whose number is the first argument. kind is its kind in errors, such as
 // "a trial".
 func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
+	return Checked(a, kind, func(context.Context) error { return nil }, run)
+}
+
+// Checked is ByID with a check before det signs in, such as of flags.
+func Checked(a *App, kind string, check func(ctx context.Context) error, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
 	return func(cmd *cobra.Command, given []string) error {
 		id, err := args.ID(kind, given[0])
+		if err == nil {
+			err = check(cmd.Context())
+		}
 		if err != nil {
 			return err
 		}

@@ -128,6 +128,23 @@ func (k Kind) on(a *app.App, run func(ctx context.Context, c *client.Client, id 
 	return app.Find(a, k.one, run)
 }
 
+// List is the List of a Kind; items has the tasks of a response.
+func List[Resp any](e v1.Endpoint[v1.GetCommandsRequest, Resp], items func(*Resp) []Item) func(context.Context, *client.Client, v1.GetCommandsRequest) ([]Item, error) {
+	return func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]Item, error) {
+		resp, err := client.Send(ctx, c, e, q)
+		return items(resp), err
+	}
+}
+
+// Get is the Get of a Kind; item has the task of a response, and its configuration.
+func Get[Resp any](e v1.Endpoint[v1.None, Resp], item func(*Resp) (Item, v1.Struct)) func(context.Context, *client.Client, string) (Item, v1.Struct, error) {
+	return func(ctx context.Context, c *client.Client, id string) (Item, v1.Struct, error) {
+		resp, err := client.Call(ctx, c, e, id)
+		task, config := item(resp)
+		return task, config, err
+	}
+}
+
 // Kill is the Kill of a Kind.
 func Kill[Resp any](e v1.Endpoint[v1.None, Resp]) func(context.Context, *client.Client, string) error {
 	return func(ctx context.Context, c *client.Client, id string) error { return client.Act(ctx, c, e, id) }
