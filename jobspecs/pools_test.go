@@ -58,9 +58,9 @@ func example(t *testing.T, name string, job *api.Job) jobspecs.Task {
 	}
 	if name == "cpu" { // what an experiment may add
 		k.Overlay = jobspecs.Overlay{
-			Constraints: []jobspecs.Constraint{{Attribute: "${meta.rack}", Operator: "!=", Value: "r7"}},
-			Affinities:  []jobspecs.Affinity{{Constraint: jobspecs.Constraint{Attribute: "${node.class}", Value: "fast"}, Weight: 30}},
-			Spreads:     []jobspecs.Spread{{Attribute: "${meta.rack}", Weight: 50, Targets: []jobspecs.SpreadTarget{{Value: "r1", Percent: 60}}}},
+			Constraints: []pool.Comparison{{Attribute: "${meta.rack}", Operator: "!=", Value: "r7"}},
+			Affinities:  []pool.Affinity{{Comparison: pool.Comparison{Attribute: "${node.class}", Value: "fast"}, Weight: 30}},
+			Spreads:     []pool.Spread{{Attribute: "${meta.rack}", Weight: 50, Targets: []pool.SpreadTarget{{Value: "r1", Percent: 60}}}},
 			Meta:        map[string]string{"team": "vision"},
 			Volumes:     []jobspecs.Volume{{Name: "datasets", Path: "/data"}},
 		}

@@ -94,7 +94,7 @@ func cases() map[string]jobspecs.Task {
 	hostile.Links = append(hostile.Links, jobspecs.Link{Label: "bad", URL: "javascript:alert(1)"}, jobspecs.Link{Label: "worse", URL: "http://user:password@example.com/"})
 	hostile.Overlay = jobspecs.Overlay{
 		Meta: map[string]string{"team": "vision", "det_cluster": "somebody else's"},
-		Constraints: []jobspecs.Constraint{
+		Constraints: []pool.Comparison{
 			{Attribute: "${attr.cpu.arch}", Operator: "=", Value: "amd64"},
 			{Attribute: "${meta.rack}", Operator: "!=", Value: "r7"},
 		},

@@ -91,30 +91,11 @@ type Masters struct {
 
 // An Overlay has the checked settings of an experiment's environment.nomad.
 type Overlay struct {
-	Constraints []Constraint
-	Affinities  []Affinity
-	Spreads     []Spread
+	Constraints []pool.Comparison
+	Affinities  []pool.Affinity
+	Spreads     []pool.Spread
 	Meta        map[string]string
 	Volumes     []Volume
-}
-
-// An Affinity is an affinity of a Nomad job.
-type Affinity struct {
-	Constraint
-	Weight int
-}
-
-// A Spread is a spread of a Nomad job.
-type Spread struct {
-	Attribute string
-	Weight    int
-	Targets   []SpreadTarget
-}
-
-// A SpreadTarget is the share of a value of the attribute.
-type SpreadTarget struct {
-	Value   string
-	Percent int
 }
 
 // A Volume mounts a volume of the pool's job at a path.
@@ -123,9 +104,6 @@ type Volume struct {
 	Path     string
 	ReadOnly bool
 }
-
-// A Constraint is a constraint of a Nomad job.
-type Constraint struct{ Attribute, Operator, Value string }
 
 // Defaults of a Task.
 const (

@@ -11,12 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det agent.
@@ -26,26 +25,20 @@ func New(a *app.App) *cobra.Command {
 
 func newList(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list the nodes",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
-			if err != nil {
-				return err
-			}
-			slices.SortFunc(resp.Agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
-			t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
-				"Enabled", "Draining", "Addresses", "Lost") // the first columns are Determined's
-			for _, n := range resp.Agents {
-				t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
-					strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "), n.Lost)
-			}
-			return format.Print(a.IO, t, resp.Agents)
-		}),
-	}
+	cmd := app.List(a, "list the nodes", func(ctx context.Context, c *client.Client) error {
+		resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(resp.Agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
+		t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
+			"Enabled", "Draining", "Addresses", "Lost") // the first columns are Determined's
+		for _, n := range resp.Agents {
+			t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
+				strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "), n.Lost)
+		}
+		return format.Print(a.IO, t, resp.Agents)
+	})
 	format.Flags(cmd)
 	return cmd
 }

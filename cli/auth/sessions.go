@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newSessions(a *app.App) *cobra.Command {
@@ -22,15 +22,9 @@ func newSessions(a *app.App) *cobra.Command {
 func newSessionList(a *app.App) *cobra.Command {
 	var of v1.GetSessionsRequest
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list where you are signed in",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			return runSessionList(ctx, a, c, of, format)
-		}),
-	}
+	cmd := app.List(a, "list where you are signed in", func(ctx context.Context, c *client.Client) error {
+		return runSessionList(ctx, a, c, of, format)
+	})
 	cmd.Flags().StringVar(&of.Username, "of", "", "list where this user is signed in (administrators)")
 	cmd.Flags().BoolVarP(&of.All, "all", "a", false, "list where all users are signed in (administrators)")
 	cmd.MarkFlagsMutuallyExclusive("of", "all")

@@ -2,14 +2,11 @@
 package command
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
-	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -24,14 +21,8 @@ func New(a *app.App) *cobra.Command {
 func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "command", Nouns: "commands",
-		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			resp, err := client.Send(ctx, c, v1.ListCommands, q)
-			return each.Of(resp.Commands, item), err
-		},
-		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := client.Call(ctx, c, v1.GetCommand, id)
-			return item(resp.Command), resp.Config, err
-		},
+		List:       tasks.List(v1.ListCommands, func(r *v1.GetCommandsResponse) []tasks.Item { return each.Of(r.Commands, item) }),
+		Get:        tasks.Get(v1.GetCommand, func(r *v1.GetCommandResponse) (tasks.Item, v1.Struct) { return item(r.Command), r.Config }),
 		Kill:       tasks.Kill(v1.KillCommand),
 		Prioritize: tasks.Prioritize(v1.PrioritizeCommand),
 	}

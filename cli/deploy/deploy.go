@@ -59,6 +59,17 @@ func (w *where) load() (*local.Cluster, error) {
 	return c, nil
 }
 
+// on is a call about the cluster.
+func (w *where) on(run func(ctx context.Context, c *local.Cluster) error) app.RunE {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := w.load()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c)
+	}
+}
+
 func newDown(a *app.App) *cobra.Command {
 	var w where
 	var deleteDB bool
@@ -66,17 +77,13 @@ func newDown(a *app.App) *cobra.Command {
 		Use:   "cluster-down",
 		Short: "stop the cluster; its data stays",
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := w.load()
-			if err != nil {
-				return err
-			}
+		RunE: w.on(func(ctx context.Context, c *local.Cluster) error {
 			end := c.Down
 			if deleteDB {
 				end = c.Reset
 			}
-			return failed(cmd.Context(), end(cmd.Context(), servers.NewReporter(a.IO.Err)))
-		},
+			return failed(ctx, end(ctx, servers.NewReporter(a.IO.Err)))
+		}),
 	}
 	w.flags(cmd)
 	cmd.Flags().BoolVar(&deleteDB, "delete-db", false, "also remove the data, with all experiments and checkpoints; det does not ask")
@@ -94,18 +101,14 @@ func newReset(a *app.App) *cobra.Command {
 		Use:   "reset",
 		Short: "stop the cluster and remove its data",
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runReset(cmd.Context(), a, o) },
+		RunE:  o.on(func(ctx context.Context, c *local.Cluster) error { return runReset(ctx, a, c, o) }),
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func runReset(ctx context.Context, a *app.App, o resetOptions) error {
-	c, err := o.load()
-	if err != nil {
-		return err
-	}
+func runReset(ctx context.Context, a *app.App, c *local.Cluster, o resetOptions) error {
 	if !o.yes && a.IO.InTTY {
 		yes, err := a.IO.Confirm(ctx, fmt.Sprintf("This removes the cluster %q with all experiments and checkpoints in %s. Continue?", o.name, c.StateDir()))
 		if err != nil {
@@ -126,21 +129,14 @@ func newStatus(a *app.App) *cobra.Command {
 		Short: "show the parts of the cluster and whether they are healthy",
 		Long:  "Shows the parts of the cluster. The exit status is 0 only if all parts are healthy.",
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runStatus(cmd.Context(), a, w, format)
-		},
+		RunE:  w.on(func(ctx context.Context, c *local.Cluster) error { return runStatus(a, c.Describe(ctx), format) }),
 	}
 	w.flags(cmd)
 	format.FlagsWithoutCSV(cmd)
 	return cmd
 }
 
-func runStatus(ctx context.Context, a *app.App, w where, format output.Format) error {
-	c, err := w.load()
-	if err != nil {
-		return err
-	}
-	d := c.Describe(ctx)
+func runStatus(a *app.App, d local.Description, format output.Format) error {
 	if format.Structured() {
 		raw, err := json.Marshal(d)
 		if err == nil && format.YAML {
@@ -184,11 +180,9 @@ func newLogs(a *app.App) *cobra.Command {
 			if len(given) > 0 {
 				o.part = given[0]
 			}
-			c, err := o.load()
-			if err != nil {
-				return err
-			}
-			return failed(cmd.Context(), c.Logs(cmd.Context(), o.part, o.tail, o.follow, a.IO.Out))
+			return o.on(func(ctx context.Context, c *local.Cluster) error {
+				return failed(ctx, c.Logs(ctx, o.part, o.tail, o.follow, a.IO.Out))
+			})(cmd, nil)
 		},
 	}
 	o.flags(cmd)

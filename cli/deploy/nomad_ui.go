@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/browser"
+	"github.com/detent-ml/detent/nomad/local"
 )
 
 type nomadUIOptions struct {
@@ -23,24 +24,20 @@ func newNomadUI(a *app.App) *cobra.Command {
 		Long: `Opens Nomad's UI in the browser with all rights. The address contains a token that works once, within the next ten
 minutes; do not pass it on.`,
 		Args: args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runNomadUI(cmd.Context(), a, o) },
+		RunE: o.on(func(ctx context.Context, c *local.Cluster) error { return runNomadUI(ctx, a, c, o.noBrowser) }),
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and do not open a browser")
 	return cmd
 }
 
-func runNomadUI(ctx context.Context, a *app.App, o nomadUIOptions) error {
-	c, err := o.load()
-	if err != nil {
-		return err
-	}
+func runNomadUI(ctx context.Context, a *app.App, c *local.Cluster, noBrowser bool) error {
 	link, err := c.NomadUI(ctx)
 	if err != nil {
 		return failed(ctx, err)
 	}
 	a.Printf("%s\n", link)
-	if o.noBrowser {
+	if noBrowser {
 		return nil
 	}
 	if err := browser.Open(ctx, a.Env, link); err != nil {

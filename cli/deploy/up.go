@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -196,11 +197,7 @@ func checkConfig(ctx context.Context, program, file string) error {
 // environment is the environment variables of the master.
 func (o upOptions) environment() (map[string]string, error) {
 	env := map[string]string{}
-	harness := o.harness
-	if harness == "" {
-		harness = findHarness()
-	}
-	if harness != "" {
+	if harness := cmp.Or(o.harness, findHarness()); harness != "" {
 		abs, err := filepath.Abs(harness)
 		if err != nil {
 			return nil, err
@@ -241,9 +238,14 @@ func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (s
 		}
 		return python, nil
 	}
-	path, err := exec.LookPath(o.python)
+	return executable(o.python, "--python")
+}
+
+// executable is the path of the program that a flag names.
+func executable(named, flag string) (string, error) {
+	path, err := exec.LookPath(named)
 	if err != nil {
-		return "", fault.New(fault.Invalid, "--python %s cannot be executed: %w", o.python, err)
+		return "", fault.New(fault.Invalid, "%s %s cannot be executed: %w", flag, named, err)
 	}
 	return filepath.Abs(path)
 }
@@ -264,11 +266,7 @@ func besides(elem ...string) (string, bool) {
 // on PATH.
 func program(name, named, flag string) (string, error) {
 	if named != "" {
-		path, err := exec.LookPath(named)
-		if err != nil {
-			return "", fault.New(fault.Invalid, "%s %s cannot be executed: %w", flag, named, err)
-		}
-		return filepath.Abs(path)
+		return executable(named, flag)
 	}
 	if path, ok := besides(name); ok {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/master/client"
 )
@@ -18,16 +17,11 @@ func New(a *app.App) *cobra.Command {
 }
 
 func newAuthToken(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "auth-token",
-		Short: "print the token of the session",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			if _, err := c.Me(ctx); err != nil { // replaces an expired token
-				return err
-			}
-			a.Printf("%s\n", c.Token())
-			return nil
-		}),
-	}
+	return app.Verb(a, "auth-token", "print the token of the session", func(ctx context.Context, c *client.Client) error {
+		if _, err := c.Me(ctx); err != nil { // replaces an expired token
+			return err
+		}
+		a.Printf("%s\n", c.Token())
+		return nil
+	})
 }

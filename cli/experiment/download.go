@@ -18,7 +18,6 @@ import (
 )
 
 type downloadOptions struct {
-	id      int
 	dir     string
 	topN    int
 	sortBy  string
@@ -33,15 +32,9 @@ func newDownload(a *app.App) *cobra.Command {
 		Short:             "download the best checkpoints of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
-				return err
-			}
-			if err := o.check(); err != nil {
-				return err
-			}
-			return runDownload(cmd.Context(), a, o)
-		},
+		RunE: app.Checked(a, anExperiment, o.check, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return runDownload(ctx, a, c, id, o)
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.dir, "output-dir", "o", "checkpoints", "folder for the checkpoints")
@@ -53,7 +46,7 @@ func newDownload(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func (o downloadOptions) check() error {
+func (o *downloadOptions) check(context.Context) error {
 	if o.topN < 1 {
 		return &exit.UsageError{Message: "--top-n must be 1 or more"}
 	}
@@ -63,18 +56,14 @@ func (o downloadOptions) check() error {
 	return nil
 }
 
-func runDownload(ctx context.Context, a *app.App, o downloadOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runDownload(ctx context.Context, a *app.App, c *client.Client, id int, o downloadOptions) error {
 	q := download.Best(o.sortBy, o.smaller.Value)
-	checkpoints, err := client.List(ctx, c, v1.ListExperimentCheckpoints, client.Page{Limit: o.topN, Single: true}, &q, o.id)
+	checkpoints, err := client.List(ctx, c, v1.ListExperimentCheckpoints, client.Page{Limit: o.topN, Single: true}, &q, id)
 	if err != nil {
 		return err
 	}
 	if len(checkpoints) == 0 {
-		return fault.New(fault.NotFound, "experiment %d has no checkpoint that can be downloaded", o.id)
+		return fault.New(fault.NotFound, "experiment %d has no checkpoint that can be downloaded", id)
 	}
 	for i, k := range checkpoints {
 		if i > 0 && !o.quiet {

@@ -422,7 +422,7 @@ func waiting(t *testing.T, m *world) {
 		{ended("0"), v1.ExperimentStateCompleted, 0}, {ended("1"), v1.ExperimentStateError, 1}, {ended("-1"), v1.ExperimentStateCanceled, exit.Canceled},
 		{submitted(t, a, config, createOptions{paused: true}), v1.ExperimentStatePaused, 1},
 	} {
-		if got := exit.Code(runWait(t.Context(), a, waitOptions{id: w.id, interval: time.Second})); got != w.want || experiment(t, m, w.id).State != w.state {
+		if got := exit.Code(runWait(t.Context(), a, c, w.id, time.Second)); got != w.want || experiment(t, m, w.id).State != w.state {
 			t.Errorf("%s: status %d, want %d (%s)", w.state, got, w.want, errs)
 		}
 	}
@@ -442,7 +442,7 @@ func waiting(t *testing.T, m *world) {
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		t.Error(err)
 	}
-	if err := runWait(t.Context(), a, waitOptions{id: 99, interval: time.Millisecond}); !fault.Is(err, fault.NotFound) {
+	if err := runWait(t.Context(), a, c, 99, time.Millisecond); !fault.Is(err, fault.NotFound) {
 		t.Errorf("what there is not: %v", err)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 type gcPolicyOptions struct {
-	id                                     int
 	experimentBest, trialBest, trialLatest int
 	yes                                    bool
 }
@@ -38,17 +38,16 @@ that has not ended, checkpoints from which other experiments start, versions of 
 and checkpoints that a task is still writing.`,
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
-				return err
-			}
+		RunE: app.Checked(a, anExperiment, func(context.Context) error {
 			for _, n := range []int{o.experimentBest, o.trialBest, o.trialLatest} {
 				if n < 0 {
 					return &exit.UsageError{Message: fmt.Sprintf("%d is not a number of checkpoints to keep; it must be 0 or more", n)}
 				}
 			}
-			return runSetGCPolicy(cmd.Context(), a, o)
-		},
+			return nil
+		}, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return runSetGCPolicy(ctx, a, c, id, o)
+		}),
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.experimentBest, "save-experiment-best", 0, "best checkpoints of the whole experiment to keep")
@@ -64,32 +63,23 @@ and checkpoints that a task is still writing.`,
 const gcPolicyQuestion = `Changing the checkpoint garbage collection policy of an experiment may result
 in the unrecoverable deletion of checkpoints.  Do you wish to proceed?`
 
-func runSetGCPolicy(ctx context.Context, a *app.App, o gcPolicyOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runSetGCPolicy(ctx context.Context, a *app.App, c *client.Client, id int, o gcPolicyOptions) error {
 	if !o.yes {
-		preview, err := c.PreviewGC(ctx, o.id, v1.PreviewGCRequest{SaveExperimentBest: &o.experimentBest, SaveTrialBest: &o.trialBest, SaveTrialLatest: &o.trialLatest})
+		preview, err := c.PreviewGC(ctx, id, v1.PreviewGCRequest{SaveExperimentBest: &o.experimentBest, SaveTrialBest: &o.trialBest, SaveTrialLatest: &o.trialLatest})
 		if err != nil {
 			return err
 		}
 		if err := showPreview(a, preview); err != nil {
 			return err
 		}
-		yes, err := a.IO.Confirm(ctx, gcPolicyQuestion)
-		if err != nil {
+		if err := a.Agreed(ctx, gcPolicyQuestion, "Aborting operations."); err != nil {
 			return err
 		}
-		if !yes {
-			a.Printf("Aborting operations.\n")
-			return exit.Status(exit.Failed)
-		}
 	}
-	return runSet(ctx, a, v1.PatchExperiment{ID: o.id, CheckpointStorage: &v1.PatchCheckpointStorage{SaveExperimentBest: &o.experimentBest,
+	return runSet(ctx, a, v1.PatchExperiment{ID: id, CheckpointStorage: &v1.PatchCheckpointStorage{SaveExperimentBest: &o.experimentBest,
 		SaveTrialBest: &o.trialBest, SaveTrialLatest: &o.trialLatest}},
 		fmt.Sprintf("Set GC policy of experiment %d to\n{'save_experiment_best': %d, 'save_trial_best': %d, 'save_trial_latest': %d}",
-			o.id, o.experimentBest, o.trialBest, o.trialLatest))
+			id, o.experimentBest, o.trialBest, o.trialLatest))
 }
 
 // showPreview lists the validated checkpoints, and counts the others.

@@ -60,7 +60,7 @@ func setGCPolicy(t *testing.T, m *world) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			streams, out, _ := term.Buffers(c.input)
-			err := runSetGCPolicy(t.Context(), appOf(t, m.Master, streams), gcPolicyOptions{id: id, experimentBest: 1, trialLatest: 2, yes: c.yes})
+			err := runSetGCPolicy(t.Context(), appOf(t, m.Master, streams), m.Client("determined"), id, gcPolicyOptions{experimentBest: 1, trialLatest: 2, yes: c.yes})
 			if (err != nil) != c.fails {
 				t.Error(err)
 			}

@@ -6,11 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newLabel(a *app.App) *cobra.Command {
@@ -19,15 +17,9 @@ func newLabel(a *app.App) *cobra.Command {
 		newLabelVerb(a, "remove", "remove a label", "Removed label '%s' from experiment %d\n", v1.RemoveExperimentLabel))
 }
 
-func newLabelVerb(a *app.App, verb, short, done string, change v1.Endpoint[v1.None, v1.PutExperimentLabelResponse]) *cobra.Command {
-	return &cobra.Command{
-		Use:               verb + " EXPERIMENT_ID LABEL",
-		Short:             short,
-		Args:              args.Exactly("the ID of an experiment", "a label"),
-		ValidArgsFunction: complete.Experiments(a),
-		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, given []string) error {
-			_, err := client.Call(ctx, c, change, id, given[1])
-			return a.Say(err, done, given[1], id)
-		}),
-	}
+func newLabelVerb(a *app.App, use, short, done string, change v1.Endpoint[v1.None, v1.PutExperimentLabelResponse]) *cobra.Command {
+	return verb(a, use+" EXPERIMENT_ID LABEL", short, func(ctx context.Context, c *client.Client, id int, given []string) error {
+		_, err := client.Call(ctx, c, change, id, given[1])
+		return a.Say(err, done, given[1], id)
+	}, "a label")
 }

@@ -10,12 +10,11 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 type listTrialsOptions struct {
@@ -31,20 +30,14 @@ func newListTrials(a *app.App) *cobra.Command {
 // ListTrials is the command that lists the trials of an experiment; det trial also has it.
 func ListTrials(a *app.App, use string, aliases ...string) *cobra.Command {
 	o := listTrialsOptions{sort: args.OneOf{Value: "id", Allowed: []string{"id", "metric", "batches", "started"}}}
-	cmd := &cobra.Command{
-		Use:               use,
-		Aliases:           aliases,
-		Short:             "list the trials of an experiment",
-		Args:              args.Exactly("the ID of an experiment"),
-		ValidArgsFunction: complete.Experiments(a),
-		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			trials, metric, err := o.trials(ctx, c, id)
-			if err != nil {
-				return err
-			}
-			return o.format.Print(a.IO, trialsTable(trials, metric, a.IO.OutTTY && !o.format.CSV), trials)
-		}),
-	}
+	cmd := verb(a, use, "list the trials of an experiment", func(ctx context.Context, c *client.Client, id int, _ []string) error {
+		trials, metric, err := o.trials(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		return o.format.Print(a.IO, trialsTable(trials, metric, a.IO.OutTTY && !o.format.CSV), trials)
+	})
+	cmd.Aliases = aliases
 	cmd.Flags().Var(&o.sort, "sort", "order: id; metric, the best value of the searcher's metric first; batches, the most first; started, the newest first")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)

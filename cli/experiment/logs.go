@@ -11,37 +11,30 @@ import (
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 func newLogs(a *app.App) *cobra.Command {
 	var o logs.Options
+	var query client.LogQuery
 	cmd := &cobra.Command{
 		Use:               "logs EXPERIMENT_ID",
 		Short:             "print the log of the first trial of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			id, err := args.ID(anExperiment, given[0])
-			if err != nil {
-				return err
-			}
-			return runLogs(cmd.Context(), a, id, &o)
-		},
+		RunE: app.Checked(a, anExperiment, func(context.Context) (err error) {
+			query, err = o.Query()
+			return err
+		}, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return runLogs(ctx, a, c, id, &o, query)
+		}),
 	}
 	o.Flags(cmd, false)
 	return cmd
 }
 
-func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
-	query, err := o.Query()
-	if err != nil {
-		return err
-	}
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runLogs(ctx context.Context, a *app.App, c *client.Client, id int, o *logs.Options, query client.LogQuery) error {
 	find := lowestTrial
 	if o.Follow {
 		find = firstTrial // with --follow, wait for the first trial

@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/chart"
-	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
@@ -41,17 +39,11 @@ With -f det redraws the chart when new values arrive, until the experiment ends.
 
 func newPlot(a *app.App) *cobra.Command {
 	var o plotOptions
-	cmd := &cobra.Command{
-		Use:               "plot EXPERIMENT_ID",
-		Short:             "draw the learning curve",
-		Long:              plotLong,
-		Args:              args.Exactly("the ID of an experiment"),
-		ValidArgsFunction: complete.Experiments(a),
-		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			o.id = id
-			return runPlot(ctx, a, c, o)
-		}),
-	}
+	cmd := verb(a, "plot EXPERIMENT_ID", "draw the learning curve", func(ctx context.Context, c *client.Client, id int, _ []string) error {
+		o.id = id
+		return runPlot(ctx, a, c, o)
+	})
+	cmd.Long = plotLong
 	f := cmd.Flags()
 	f.IntVar(&o.trial, "trial", 0, "draw this trial")
 	f.StringArrayVar(&o.metrics, "metric", nil, "draw this metric (may be repeated)")

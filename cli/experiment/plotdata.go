@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -260,7 +261,7 @@ func (p *plot) json(w io.Writer) error {
 	var all []any
 	for _, q := range p.panels {
 		for _, s := range q.series {
-			points := each.Of(s.Points, func(pt chart.Point) [2]any { return [2]any{pt.X, finiteOrText(pt.Y)} })
+			points := each.Of(s.Points, func(pt chart.Point) [2]any { return [2]any{pt.X, jsontext.FiniteOrText(pt.Y)} })
 			all = append(all, map[string]any{"metric": s.Name, "points": points})
 		}
 	}
@@ -270,17 +271,4 @@ func (p *plot) json(w io.Writer) error {
 		return err
 	}
 	return output.JSON(w, raw)
-}
-
-// finiteOrText returns a number that JSON supports, or its name.
-func finiteOrText(f float64) any {
-	switch {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	}
-	return f
 }

@@ -13,32 +13,12 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// The verbs in this file send a request without a body.
-
-func newPause(a *app.App) *cobra.Command {
-	return newSignal(a, "pause", "preempt the trials until the experiment is activated", "Paused", v1.PauseExperiment)
-}
+// The verbs in this file send a request without a body, newSignal to one endpoint for each ID.
 
 func newActivate(a *app.App) *cobra.Command {
 	cmd := newSignal(a, "activate", "continue a paused experiment", "Activated", v1.ActivateExperiment)
 	cmd.Aliases = []string{"unpause"}
 	return cmd
-}
-
-func newCancel(a *app.App) *cobra.Command {
-	return newEnd(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", v1.CancelExperiment)
-}
-
-func newKill(a *app.App) *cobra.Command {
-	return newEnd(a, "kill", "end the trials at once", "Killed", v1.KillExperiment)
-}
-
-func newArchive(a *app.App) *cobra.Command {
-	return newSignal(a, "archive", "hide an experiment from lists", "Archived", v1.ArchiveExperiment)
-}
-
-func newUnarchive(a *app.App) *cobra.Command {
-	return newSignal(a, "unarchive", "show an archived experiment in lists again", "Unarchived", v1.UnarchiveExperiment)
 }
 
 func newSignal(a *app.App, verb, short, done string, send v1.Endpoint[v1.None, v1.Empty]) *cobra.Command {

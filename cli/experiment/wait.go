@@ -16,13 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-type waitOptions struct {
-	id       int
-	interval time.Duration
-}
-
 func newWait(a *app.App) *cobra.Command {
-	var o waitOptions
 	var seconds float64
 	cmd := &cobra.Command{
 		Use:   "wait EXPERIMENT_ID",
@@ -34,30 +28,24 @@ For a paused experiment the command fails at once, because a paused experiment
 does not end.`,
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
-				return err
-			}
+		RunE: app.Checked(a, anExperiment, func(context.Context) error {
 			if !(seconds > 0) {
 				return &exit.UsageError{Message: "--polling-interval must be more than 0 seconds"}
 			}
-			o.interval = time.Duration(seconds * float64(time.Second))
-			return runWait(cmd.Context(), a, o)
-		},
+			return nil
+		}, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return runWait(ctx, a, c, id, time.Duration(seconds*float64(time.Second)))
+		}),
 	}
 	cmd.Flags().Float64Var(&seconds, "polling-interval", 5, "seconds between two checks")
 	return cmd
 }
 
-func runWait(ctx context.Context, a *app.App, o waitOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runWait(ctx context.Context, a *app.App, c *client.Client, id int, interval time.Duration) error {
 	// The pause doubles up to the interval, so that the end of a short experiment is noticed
 	// early.
-	for pause := min(100*time.Millisecond, o.interval); ; pause = min(2*pause, o.interval) {
-		resp, err := client.Call(ctx, c, v1.GetExperiment, o.id)
+	for pause := min(100*time.Millisecond, interval); ; pause = min(2*pause, interval) {
+		resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 		if err != nil {
 			return err
 		}
@@ -65,11 +53,11 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 		case state == v1.ExperimentStateCompleted:
 			return nil
 		case isFinal(state), state == v1.ExperimentStateDeleting:
-			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s%s.", o.id, bare(state), because(resp.Experiment.Error))))
+			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s%s.", id, bare(state), because(resp.Experiment.Error))))
 			return exit.Of(state)
 		case state == v1.ExperimentStatePaused:
 			fmt.Fprintf(a.IO.Err, "%s\nContinue it with `det experiment activate %d`.\n",
-				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", o.id)), o.id)
+				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", id)), id)
 			return exit.Status(exit.Failed)
 		}
 		if err := sleep.For(ctx, pause); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det job.
@@ -32,35 +32,29 @@ type listOptions struct {
 
 func newList(a *app.App) *cobra.Command {
 	var o listOptions
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list the jobs that run or wait, in the order of the queue",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			resp, err := client.Send(ctx, c, v1.ListPools, v1.GetListRequest{})
-			if err != nil {
-				return err
-			}
-			byPriority, err := usesPriority(resp.ResourcePools, o.pool)
-			if err != nil {
-				return err
-			}
-			jobs, err := client.Collect(c.Jobs(ctx, o.pool, o.reverse, o.pages.Page()))
-			if err != nil {
-				return err
-			}
-			share := "Weight"
-			if byPriority {
-				share = "Priority"
-			}
-			t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User", "Estimated Start")
-			for _, j := range jobs {
-				t.Row(cells(j, byPriority)...)
-			}
-			return o.format.Print(a.IO, t, listing{Jobs: jobs})
-		}),
-	}
+	cmd := app.List(a, "list the jobs that run or wait, in the order of the queue", func(ctx context.Context, c *client.Client) error {
+		resp, err := client.Send(ctx, c, v1.ListPools, v1.GetListRequest{})
+		if err != nil {
+			return err
+		}
+		byPriority, err := usesPriority(resp.ResourcePools, o.pool)
+		if err != nil {
+			return err
+		}
+		jobs, err := client.Collect(c.Jobs(ctx, o.pool, o.reverse, o.pages.Page()))
+		if err != nil {
+			return err
+		}
+		share := "Weight"
+		if byPriority {
+			share = "Priority"
+		}
+		t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User", "Estimated Start")
+		for _, j := range jobs {
+			t.Row(cells(j, byPriority)...)
+		}
+		return o.format.Print(a.IO, t, listing{Jobs: jobs})
+	})
 	cmd.Flags().StringVarP(&o.pool, "resource-pool", "p", "", "only this pool")
 	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "print in reverse order")
 	cmd.Flags().Bool("table", true, "print as a table")

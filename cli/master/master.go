@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det master.
@@ -50,21 +50,16 @@ func runInfo(ctx context.Context, a *app.App, format output.Format) error {
 
 func newConfigShow(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "print the master's configuration, without secrets",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			resp, err := client.Call(ctx, c, v1.GetMasterConfig)
-			if err != nil {
-				return err
-			}
-			if format.JSON {
-				return output.JSON(a.IO.Out, resp.Config)
-			}
-			return output.YAML(a.IO.Out, resp.Config)
-		}),
-	}
+	cmd := app.Verb(a, "show", "print the master's configuration, without secrets", func(ctx context.Context, c *client.Client) error {
+		resp, err := client.Call(ctx, c, v1.GetMasterConfig)
+		if err != nil {
+			return err
+		}
+		if format.JSON {
+			return output.JSON(a.IO.Out, resp.Config)
+		}
+		return output.YAML(a.IO.Out, resp.Config)
+	})
 	format.FlagsWithoutCSV(cmd)
 	return cmd
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newMessage(a *app.App) *cobra.Command {
@@ -79,33 +79,23 @@ func timeOf(flag, text string) (*time.Time, error) {
 }
 
 func newMessageClear(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "clear",
-		Short: "clear the message to all users",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			return client.Act(ctx, c, v1.DeleteClusterMessage)
-		}),
-	}
+	cmd := app.Verb(a, "clear", "clear the message to all users", func(ctx context.Context, c *client.Client) error {
+		return client.Act(ctx, c, v1.DeleteClusterMessage)
+	})
 	cmd.Flags().BoolP("clear", "c", false, "accepted for scripts that were written for Determined; has no effect")
 	return cmd
 }
 
 func newMessageGet(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "get",
-		Short: "print the message to all users, also one that is not shown now",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			m, err := client.Call(ctx, c, v1.GetClusterMessage)
-			if err != nil {
-				return err
-			}
-			format.YAML = !format.JSON
-			return format.Messages(a.IO.Out, m)
-		}),
-	}
+	cmd := app.Verb(a, "get", "print the message to all users, also one that is not shown now", func(ctx context.Context, c *client.Client) error {
+		m, err := client.Call(ctx, c, v1.GetClusterMessage)
+		if err != nil {
+			return err
+		}
+		format.YAML = !format.JSON
+		return format.Messages(a.IO.Out, m)
+	})
 	format.FlagsWithoutCSV(cmd)
 	return cmd
 }

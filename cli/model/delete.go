@@ -9,20 +9,13 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newDelete(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "delete NAME",
-		Short: "delete a model with its versions; their checkpoints stay",
-		Args:  args.Exactly(aModel),
-
-		ValidArgsFunction: complete.Models(a),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			return a.SayDone(client.Act(ctx, c, v1.DeleteModel, given[0]), "Deleted model %s", given[0])
-		}),
-	}
+	return verb(a, "delete NAME", "delete a model with its versions; their checkpoints stay", func(ctx context.Context, c *client.Client, given []string) error {
+		return a.SayDone(client.Act(ctx, c, v1.DeleteModel, given[0]), "Deleted model %s", given[0])
+	})
 }
 
 func newDeleteVersion(a *app.App) *cobra.Command {

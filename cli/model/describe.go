@@ -7,11 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // newest in place of a version's number means the newest version, if there is one.
@@ -24,23 +22,16 @@ type describeOptions struct {
 
 func newDescribe(a *app.App) *cobra.Command {
 	var o describeOptions
-	cmd := &cobra.Command{
-		Use:   "describe NAME",
-		Short: "show a model with one of its versions",
-		Args:  args.Exactly(aModel),
-
-		ValidArgsFunction: complete.Models(a),
-		RunE: app.Find(a, (*client.Client).Model, func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
-			versions, err := chosen(ctx, c, m, o.version)
-			if err != nil {
-				return err
-			}
-			if o.format.Structured() || o.format.CSV { // as CSV the model alone, because a file has one table
-				return o.format.Print(a.IO, modelTable(*m), m)
-			}
-			return show(a, *m, versions)
-		}),
-	}
+	cmd := about(a, "describe NAME", "show a model with one of its versions", func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
+		versions, err := chosen(ctx, c, m, o.version)
+		if err != nil {
+			return err
+		}
+		if o.format.Structured() || o.format.CSV { // as CSV the model alone, because a file has one table
+			return o.format.Print(a.IO, modelTable(*m), m)
+		}
+		return show(a, *m, versions)
+	})
 	cmd.Flags().IntVar(&o.version, "version", newest, "number of the version to show; -1 is the newest")
 	o.format.Flags(cmd)
 	return cmd
@@ -57,28 +48,21 @@ func chosen(ctx context.Context, c *client.Client, m *v1.Model, version int) ([]
 
 func newListVersions(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list-versions NAME",
-		Short: "list the versions of a model, the newest first",
-		Args:  args.Exactly(aModel),
-
-		ValidArgsFunction: complete.Models(a),
-		RunE: app.Find(a, (*client.Client).Model, func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
-			versions, err := client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{}))
-			if err != nil {
-				return err
-			}
-			switch {
-			case format.Structured():
-				// As Determined prints it: the answer of the master, in one page.
-				n := len(versions)
-				return format.Messages(a.IO.Out, v1.GetModelVersionsResponse{Model: *m, ModelVersions: versions, Pagination: v1.Pagination{EndIndex: n, Total: n}})
-			case format.CSV:
-				return versionTable(versions).CSV(a.IO.Out)
-			}
-			return show(a, *m, versions)
-		}),
-	}
+	cmd := about(a, "list-versions NAME", "list the versions of a model, the newest first", func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
+		versions, err := client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{}))
+		if err != nil {
+			return err
+		}
+		switch {
+		case format.Structured():
+			// As Determined prints it: the answer of the master, in one page.
+			n := len(versions)
+			return format.Messages(a.IO.Out, v1.GetModelVersionsResponse{Model: *m, ModelVersions: versions, Pagination: v1.Pagination{EndIndex: n, Total: n}})
+		case format.CSV:
+			return versionTable(versions).CSV(a.IO.Out)
+		}
+		return show(a, *m, versions)
+	})
 	format.Flags(cmd)
 	return cmd
 }

@@ -11,13 +11,12 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/download"
 	"github.com/detent-ml/detent/cli/internal/fetch"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 type exportOptions struct {
@@ -28,37 +27,30 @@ type exportOptions struct {
 
 func newExport(a *app.App) *cobra.Command {
 	var o exportOptions
-	cmd := &cobra.Command{
-		Use:   "export NAME",
-		Short: "write a version of a model to a folder, with a model card",
-		Long: `Writes a version of a model to a new folder: the files of its checkpoint in the folder
+	cmd := about(a, "export NAME", "write a version of a model to a folder, with a model card", func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
+		versions, err := chosen(ctx, c, m, o.version)
+		if err != nil {
+			return err
+		}
+		if len(versions) == 0 {
+			return fault.New(fault.NotFound, "model %q has no version yet; register a checkpoint with det model register-version", m.Name)
+		}
+		v := versions[0]
+		if o.dir == "" {
+			o.dir = fmt.Sprintf("%s-v%d", folderName(m.Name), v.Version)
+		}
+		if err := os.Mkdir(o.dir, 0o755); err != nil {
+			return fault.New(fault.Invalid, "cannot make the folder %s: %w", o.dir, err)
+		}
+		if err := export(ctx, a, c, v, o); err != nil {
+			return fault.Wrap(fault.CodeOf(err), err, "%v; the folder %s is not complete", err, o.dir)
+		}
+		a.Done("Wrote version %d of model %s to %s", v.Version, m.Name, o.dir)
+		return nil
+	})
+	cmd.Long = `Writes a version of a model to a new folder: the files of its checkpoint in the folder
 checkpoint, a model card (README.md), and all that the master knows about the version
-(model.json).`,
-		Args: args.Exactly(aModel),
-
-		ValidArgsFunction: complete.Models(a),
-		RunE: app.Find(a, (*client.Client).Model, func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
-			versions, err := chosen(ctx, c, m, o.version)
-			if err != nil {
-				return err
-			}
-			if len(versions) == 0 {
-				return fault.New(fault.NotFound, "model %q has no version yet; register a checkpoint with det model register-version", m.Name)
-			}
-			v := versions[0]
-			if o.dir == "" {
-				o.dir = fmt.Sprintf("%s-v%d", folderName(m.Name), v.Version)
-			}
-			if err := os.Mkdir(o.dir, 0o755); err != nil {
-				return fault.New(fault.Invalid, "cannot make the folder %s: %w", o.dir, err)
-			}
-			if err := export(ctx, a, c, v, o); err != nil {
-				return fault.Wrap(fault.CodeOf(err), err, "%v; the folder %s is not complete", err, o.dir)
-			}
-			a.Done("Wrote version %d of model %s to %s", v.Version, m.Name, o.dir)
-			return nil
-		}),
-	}
+(model.json).`
 	o.mode = args.OneOf{Value: string(fetch.Auto), Allowed: []string{string(fetch.Auto), string(fetch.Direct), string(fetch.Master)}}
 	cmd.Flags().IntVar(&o.version, "version", newest, "number of the version; -1 is the newest")
 	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "the new folder (default model-NAME-vVERSION)")

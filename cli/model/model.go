@@ -2,15 +2,19 @@
 package model
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/internal/table"
-	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/client"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (
@@ -23,6 +27,21 @@ func New(a *app.App) *cobra.Command {
 	return noun.New("model", "manage models: registered checkpoints, with numbered versions", []string{"m"}, newList(a),
 		newCreate(a), newRegister(a), newDescribe(a), newListVersions(a), newEdit(a), newEditVersion(a), newMove(a),
 		newArchive(a, true), newArchive(a, false), newDelete(a), newDeleteVersion(a), newExport(a))
+}
+
+// verb makes a command whose first argument is the name of a model; further are the arguments behind it.
+func verb(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, given []string) error, further ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args.Exactly(append([]string{aModel}, further...)...),
+		ValidArgsFunction: complete.Models(a), RunE: app.Call(a, run),
+	}
+}
+
+// about makes a command about the model that its argument names.
+func about(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, m *v1.Model, given []string) error) *cobra.Command {
+	cmd := verb(a, use, short, nil)
+	cmd.RunE = app.Find(a, (*client.Client).Model, run)
+	return cmd
 }
 
 // show prints a model, and versions of it where there are any, as two tables.

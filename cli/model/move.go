@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newMove(a *app.App) *cobra.Command {
@@ -49,10 +49,7 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	if !archived {
 		change, use, short, done = v1.UnarchiveModel, "unarchive NAME", "restore a model from the archive", "Unarchived model "
 	}
-	return &cobra.Command{
-		Use: use, Short: short, Args: args.Exactly(aModel), ValidArgsFunction: complete.Models(a),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			return a.SayDone(client.Act(ctx, c, change, given[0]), "%s%s", done, given[0])
-		}),
-	}
+	return verb(a, use, short, func(ctx context.Context, c *client.Client, given []string) error {
+		return a.SayDone(client.Act(ctx, c, change, given[0]), "%s%s", done, given[0])
+	})
 }

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/tasks"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // newAddress returns the command det notebook address.
@@ -29,12 +30,7 @@ with det user logout, or the notebook ends. If det uses an access token, the add
 works until that token is revoked.`,
 		Args:              args.Exactly(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			ctx := cmd.Context()
-			c, id, err := k.FindUsable(ctx, a, given[0])
-			if err != nil {
-				return err
-			}
+		RunE: k.OnUsable(a, func(ctx context.Context, c *client.Client, id string, _ []string) error {
 			master, err := a.Address()
 			if err != nil {
 				return err
@@ -50,7 +46,7 @@ works until that token is revoked.`,
 			}
 			_, err = fmt.Fprintln(a.IO.Out, address.URL)
 			return err
-		},
+		}),
 	}
 	format.FlagsWithoutCSV(cmd)
 	return cmd

@@ -2,14 +2,11 @@
 package notebook
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
-	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -27,22 +24,14 @@ const running = "Jupyter Notebook is running at"
 func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "notebook", Nouns: "notebooks",
-		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			resp, err := client.Send(ctx, c, v1.ListNotebooks, q)
-			return each.Of(resp.Notebooks, item), err
-		},
-		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := client.Call(ctx, c, v1.GetNotebook, id)
-			return item(resp.Notebook), resp.Config, err
-		},
+		List:       tasks.List(v1.ListNotebooks, func(r *v1.GetNotebooksResponse) []tasks.Item { return each.Of(r.Notebooks, item) }),
+		Get:        tasks.Get(v1.GetNotebook, func(r *v1.GetNotebookResponse) (tasks.Item, v1.Struct) { return item(r.Notebook), r.Config }),
 		Kill:       tasks.Kill(v1.KillNotebook),
 		Prioritize: tasks.Prioritize(v1.PrioritizeNotebook),
 	}
 }
 
 func item(m v1.Notebook) tasks.Item {
-	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
-		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m}
-	i.Address = m.ServiceAddress
-	return i
+	return tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
+		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Address: m.ServiceAddress, Message: m}
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det resource-pool.
@@ -23,32 +22,26 @@ func New(a *app.App) *cobra.Command {
 
 func newList(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list the resource pools",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			resp, err := client.Send(ctx, c, v1.ListPools, v1.GetListRequest{})
-			if err != nil {
-				return err
+	cmd := app.List(a, "list the resource pools", func(ctx context.Context, c *client.Client) error {
+		resp, err := client.Send(ctx, c, v1.ListPools, v1.GetListRequest{})
+		if err != nil {
+			return err
+		}
+		t := table.New("Name", "Description", "Default For", "Scheduler", "Agents", "Slots Used", "Slots Available", "Slot Type")
+		for _, p := range resp.ResourcePools {
+			var standard []string
+			if p.DefaultComputePool {
+				standard = append(standard, "compute")
 			}
-			t := table.New("Name", "Description", "Default For", "Scheduler", "Agents", "Slots Used", "Slots Available", "Slot Type")
-			for _, p := range resp.ResourcePools {
-				var standard []string
-				if p.DefaultComputePool {
-					standard = append(standard, "compute")
-				}
-				if p.DefaultAuxPool {
-					standard = append(standard, "aux")
-				}
-				t.Row(p.Name, p.Description, strings.Join(standard, ", "),
-					strings.ToLower(strings.TrimPrefix(string(p.SchedulerType), "SCHEDULER_TYPE_")),
-					p.NumAgents, p.SlotsUsed, p.SlotsAvailable, strings.ToLower(strings.TrimPrefix(string(p.SlotType), "TYPE_")))
+			if p.DefaultAuxPool {
+				standard = append(standard, "aux")
 			}
-			return format.Print(a.IO, t, resp.ResourcePools)
-		}),
-	}
+			t.Row(p.Name, p.Description, strings.Join(standard, ", "),
+				strings.ToLower(strings.TrimPrefix(string(p.SchedulerType), "SCHEDULER_TYPE_")),
+				p.NumAgents, p.SlotsUsed, p.SlotsAvailable, strings.ToLower(strings.TrimPrefix(string(p.SlotType), "TYPE_")))
+		}
+		return format.Print(a.IO, t, resp.ResourcePools)
+	})
 	format.Flags(cmd)
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search/sim"
@@ -124,9 +125,5 @@ func lengths(trials []sim.Trial) []share {
 	for _, t := range trials {
 		count[t.Trained]++
 	}
-	var list []share
-	for _, units := range slices.Sorted(maps.Keys(count)) {
-		list = append(list, share{count[units], int(units)})
-	}
-	return list
+	return each.Of(slices.Sorted(maps.Keys(count)), func(units int64) share { return share{count[units], int(units)} })
 }

@@ -12,30 +12,25 @@ import (
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/workspace"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newDelete(a *app.App) *cobra.Command {
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "delete WORKSPACE PROJECT",
-		Short: "delete a project with its experiments",
-		Args:  args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: call(a, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
-			return workspace.Deletion{
-				Noun: "project", Name: given[1], Yes: yes, Left: "experiments",
-				Contents: "all its experiments, their logs, metrics and checkpoints, and its notes",
-				Begin: func(ctx context.Context) (bool, error) {
-					resp, err := client.Call(ctx, c, v1.DeleteProject, p.ID)
-					return resp.Completed, err
-				},
-				Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
-					now, err := client.Call(ctx, c, v1.GetProject, p.ID)
-					return now.Project.State, now.Project.ErrorMessage, now.Project.NumExperiments, err
-				},
-			}.Run(ctx, a)
-		}),
-	}
+	cmd := verb(a, "delete WORKSPACE PROJECT", "delete a project with its experiments", func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
+		return workspace.Deletion{
+			Noun: "project", Name: given[1], Yes: yes, Left: "experiments",
+			Contents: "all its experiments, their logs, metrics and checkpoints, and its notes",
+			Begin: func(ctx context.Context) (bool, error) {
+				resp, err := client.Call(ctx, c, v1.DeleteProject, p.ID)
+				return resp.Completed, err
+			},
+			Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
+				now, err := client.Call(ctx, c, v1.GetProject, p.ID)
+				return now.Project.State, now.Project.ErrorMessage, now.Project.NumExperiments, err
+			},
+		}.Run(ctx, a)
+	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
@@ -45,12 +40,9 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	if !archived {
 		change, use, short, done = v1.UnarchiveProject, "unarchive WORKSPACE PROJECT", "show a project again, and accept experiments in it", "un-archived"
 	}
-	return &cobra.Command{
-		Use: use, Short: short, Args: args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: call(a, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
-			return a.Say(client.Act(ctx, c, change, p.ID), "Successfully %s project %s.\n", done, given[1])
-		}),
-	}
+	return verb(a, use, short, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
+		return a.Say(client.Act(ctx, c, change, p.ID), "Successfully %s project %s.\n", done, given[1])
+	})
 }
 
 type editOptions struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/cli/workspace"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det project.
@@ -36,6 +36,11 @@ func call(a *app.App, run func(ctx context.Context, c *client.Client, p *v1.Proj
 	})
 }
 
+// verb makes a command about the project that its first two arguments name.
+func verb(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args.Exactly("the name of a workspace", "the name of a project"), RunE: call(a, run)}
+}
+
 type experimentsOptions struct {
 	all    bool
 	by     order.Flags
@@ -45,14 +50,9 @@ type experimentsOptions struct {
 
 func newListExperiments(a *app.App) *cobra.Command {
 	var o experimentsOptions
-	cmd := &cobra.Command{
-		Use:   "list-experiments WORKSPACE PROJECT",
-		Short: "list the experiments of a project",
-		Args:  args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: call(a, func(ctx context.Context, _ *client.Client, p *v1.Project, _ []string) error {
-			return o.print(ctx, a, p)
-		}),
-	}
+	cmd := verb(a, "list-experiments WORKSPACE PROJECT", "list the experiments of a project", func(ctx context.Context, _ *client.Client, p *v1.Project, _ []string) error {
+		return o.print(ctx, a, p)
+	})
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	o.by.Add(cmd, "id", "description", "name", "start_time", "end_time", "state", "num_trials", "progress", "user")
 	o.pages.Flags(cmd, 200)
@@ -104,18 +104,13 @@ func newCreate(a *app.App) *cobra.Command {
 
 func newDescribe(a *app.App) *cobra.Command {
 	o := &experimentsOptions{}
-	cmd := &cobra.Command{
-		Use:   "describe WORKSPACE PROJECT",
-		Short: "show a project and its experiments",
-		Args:  args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: call(a, func(ctx context.Context, _ *client.Client, p *v1.Project, _ []string) error {
-			if err := o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p); err != nil || o.format.Structured() || o.format.CSV {
-				return err
-			}
-			a.Printf("\nAssociated Experiments\n")
-			return o.print(ctx, a, p)
-		}),
-	}
+	cmd := verb(a, "describe WORKSPACE PROJECT", "show a project and its experiments", func(ctx context.Context, _ *client.Client, p *v1.Project, _ []string) error {
+		if err := o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p); err != nil || o.format.Structured() || o.format.CSV {
+			return err
+		}
+		a.Printf("\nAssociated Experiments\n")
+		return o.print(ctx, a, p)
+	})
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	o.by.Add(cmd, "id")
 	o.format.Flags(cmd)

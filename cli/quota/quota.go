@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New is det quota.
@@ -70,23 +70,17 @@ func (t *target) find(ctx context.Context, c *client.Client) (q v1.GetQuotasRequ
 func newList(a *app.App) *cobra.Command {
 	var t target
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list quotas and how much of each is in use",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			q, err := t.find(ctx, c)
-			if err != nil {
-				return err
-			}
-			list, err := client.List(ctx, c, v1.ListQuotas, client.Page{}, &q)
-			if err != nil {
-				return err
-			}
-			return format.Print(a.IO, tableOf(list), list)
-		}),
-	}
+	cmd := app.List(a, "list quotas and how much of each is in use", func(ctx context.Context, c *client.Client) error {
+		q, err := t.find(ctx, c)
+		if err != nil {
+			return err
+		}
+		list, err := client.List(ctx, c, v1.ListQuotas, client.Page{}, &q)
+		if err != nil {
+			return err
+		}
+		return format.Print(a.IO, tableOf(list), list)
+	})
 	t.flags(cmd)
 	format.Flags(cmd)
 	return cmd
@@ -178,31 +172,29 @@ func newSet(a *app.App) *cobra.Command {
 	cmd.Flags().IntVar(&soft, "soft", 0, "soft bound: of slots, more only while others leave them idle; of slot-hours, a warning")
 	cmd.Flags().IntVar(&hard, "hard", 0, "hard bound: nothing starts that would exceed it")
 	format.FlagsWithoutCSV(cmd)
-	cmd.RunE = func(cmd *cobra.Command, given []string) error {
-		return app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if !cmd.Flags().Changed("soft") && !cmd.Flags().Changed("hard") {
-				return &exit.UsageError{Message: "set --soft, --hard or both; `det quota unset` removes a quota"}
-			}
-			q, err := o.find(ctx, c)
-			if err != nil {
-				return err
-			}
-			r := o.request(q)
-			r.Soft, r.Hard = args.Given(cmd, "soft", soft), args.Given(cmd, "hard", hard)
-			set, err := client.Send(ctx, c, v1.PutQuota, r)
-			if err != nil {
-				return err
-			}
-			if format.Structured() {
-				return format.Messages(a.IO.Out, &set.Quota)
-			}
-			a.Done("Set quota %d", set.Quota.ID)
-			return nil
-		})(cmd, given)
-	}
+	cmd.RunE = app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if !cmd.Flags().Changed("soft") && !cmd.Flags().Changed("hard") {
+			return &exit.UsageError{Message: "set --soft, --hard or both; `det quota unset` removes a quota"}
+		}
+		q, err := o.find(ctx, c)
+		if err != nil {
+			return err
+		}
+		r := o.request(q)
+		r.Soft, r.Hard = args.Given(cmd, "soft", soft), args.Given(cmd, "hard", hard)
+		set, err := client.Send(ctx, c, v1.PutQuota, r)
+		if err != nil {
+			return err
+		}
+		if format.Structured() {
+			return format.Messages(a.IO.Out, &set.Quota)
+		}
+		a.Done("Set quota %d", set.Quota.ID)
+		return nil
+	})
 	return cmd
 }
 

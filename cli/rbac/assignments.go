@@ -12,22 +12,8 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-func newUserRoles(a *app.App) *cobra.Command {
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list-users-roles USERNAME",
-		Short: "list the roles of a user",
-		Args:  args.Exactly("a username"),
-		RunE: app.Find(a, (*client.Client).UserByName, func(ctx context.Context, c *client.Client, u *v1.User, _ []string) error {
-			return runUserRoles(ctx, a, c, u, format)
-		}),
-	}
-	format.Flags(cmd)
-	return cmd
-}
 
 func runUserRoles(ctx context.Context, a *app.App, c *client.Client, u *v1.User, format output.Format) error {
 	found, err := client.Call(ctx, c, v1.GetRolesAssignedToUser, u.ID)
@@ -60,20 +46,6 @@ func runUserRoles(ctx context.Context, a *app.App, c *client.Client, u *v1.User,
 		return nil
 	}
 	return format.Print(a.IO, t, found)
-}
-
-func newGroupRoles(a *app.App) *cobra.Command {
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list-groups-roles GROUP_NAME",
-		Short: "list the roles of a group",
-		Args:  args.Exactly("the name of a group"),
-		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, g *v1.Group, _ []string) error {
-			return runGroupRoles(ctx, a, c, g, format)
-		}),
-	}
-	format.Flags(cmd)
-	return cmd
 }
 
 func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, g *v1.Group, format output.Format) error {
@@ -212,30 +184,25 @@ func count(given []bool) (n int) {
 
 func newPreview(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "preview",
-		Short: "show what each user has with roles, before the master uses them",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			p, err := client.Send(ctx, c, v1.PreviewAccess, v1.GetListRequest{})
-			if err != nil {
-				return err
-			}
-			t := table.New("Username", "Active", "Cluster Admin", "Views Workspaces", "Starts In Workspaces", "Experiments", "No Longer Seen", "No Longer Changed")
-			for _, u := range p.Users {
-				t.Row(u.Username, u.Active, u.ClusterAdmin, u.Views, u.Edits, u.Owns, u.LosesSight, u.LosesControl)
-			}
-			if err := format.Print(a.IO, t, p); err != nil || format.Structured() || format.CSV {
-				return err
-			}
-			if p.InUse {
-				a.Printf("The master uses roles. There are %d workspaces.\n", p.Workspaces)
-				return nil
-			}
-			a.Printf("The master does not use roles yet: everybody sees all %d workspaces and changes what is their own. The table shows what users have with security.authz.type: rbac.\n", p.Workspaces)
+	cmd := app.Verb(a, "preview", "show what each user has with roles, before the master uses them", func(ctx context.Context, c *client.Client) error {
+		p, err := client.Send(ctx, c, v1.PreviewAccess, v1.GetListRequest{})
+		if err != nil {
+			return err
+		}
+		t := table.New("Username", "Active", "Cluster Admin", "Views Workspaces", "Starts In Workspaces", "Experiments", "No Longer Seen", "No Longer Changed")
+		for _, u := range p.Users {
+			t.Row(u.Username, u.Active, u.ClusterAdmin, u.Views, u.Edits, u.Owns, u.LosesSight, u.LosesControl)
+		}
+		if err := format.Print(a.IO, t, p); err != nil || format.Structured() || format.CSV {
+			return err
+		}
+		if p.InUse {
+			a.Printf("The master uses roles. There are %d workspaces.\n", p.Workspaces)
 			return nil
-		}),
-	}
+		}
+		a.Printf("The master does not use roles yet: everybody sees all %d workspaces and changes what is their own. The table shows what users have with security.authz.type: rbac.\n", p.Workspaces)
+		return nil
+	})
 	format.Flags(cmd)
 	return cmd
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
@@ -18,7 +20,27 @@ import (
 // New is det rbac.
 func New(a *app.App) *cobra.Command {
 	return noun.New("rbac", "manage roles, which say what users may do in which workspace", nil, newListRoles(a),
-		newDescribeRole(a), newMyPermissions(a), newUserRoles(a), newGroupRoles(a), newAssign(a, true), newAssign(a, false), newPreview(a))
+		about(a, "describe-role ROLE_NAME", "show what a role allows, and who has it", "the name of a role", (*client.Client).RoleByName, runDescribeRole), newMyPermissions(a),
+		about(a, "list-users-roles USERNAME", "list the roles of a user", "a username", (*client.Client).UserByName, runUserRoles),
+		about(a, "list-groups-roles GROUP_NAME", "list the roles of a group", "the name of a group", (*client.Client).GroupByName, runGroupRoles),
+		newAssign(a, true), newAssign(a, false), newPreview(a))
+}
+
+// about is a command that shows what is assigned to, or with, the object whose name is its argument.
+func about[T any](a *app.App, use, short, named string, find func(*client.Client, context.Context, string) (T, error),
+	run func(ctx context.Context, a *app.App, c *client.Client, found T, format output.Format) error,
+) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  args.Exactly(named),
+		RunE: app.Find(a, find, func(ctx context.Context, c *client.Client, found T, _ []string) error {
+			return run(ctx, a, c, found, format)
+		}),
+	}
+	format.Flags(cmd)
+	return cmd
 }
 
 // remark tells that roles have no effect yet, if the master does not use them.

@@ -12,21 +12,16 @@ import (
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newListRoles(a *app.App) *cobra.Command {
 	var inWorkspaces bool
 	var pages args.Pages
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list-roles",
-		Short: "list roles with what they allow",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			return runListRoles(ctx, a, c, inWorkspaces, pages, format)
-		}),
-	}
+	cmd := app.Verb(a, "list-roles", "list roles with what they allow", func(ctx context.Context, c *client.Client) error {
+		return runListRoles(ctx, a, c, inWorkspaces, pages, format)
+	})
 	cmd.Flags().BoolVar(&inWorkspaces, "exclude-global-roles", false, "leave out the roles that can be assigned only for the whole cluster")
 	pages.Flags(cmd, 200)
 	format.Flags(cmd)
@@ -69,20 +64,6 @@ func printRole(a *app.App, r v1.Role) error {
 	}
 	a.Printf("\n")
 	return nil
-}
-
-func newDescribeRole(a *app.App) *cobra.Command {
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "describe-role ROLE_NAME",
-		Short: "show what a role allows, and who has it",
-		Args:  args.Exactly("the name of a role"),
-		RunE: app.Find(a, (*client.Client).RoleByName, func(ctx context.Context, c *client.Client, role *v1.Role, _ []string) error {
-			return runDescribeRole(ctx, a, c, role, format)
-		}),
-	}
-	format.Flags(cmd)
-	return cmd
 }
 
 func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, role *v1.Role, format output.Format) error {
@@ -147,14 +128,9 @@ func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, role *v1
 
 func newMyPermissions(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "my-permissions",
-		Short: "list what you may do, by workspace",
-		Args:  args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			return runMyPermissions(ctx, a, c, format)
-		}),
-	}
+	cmd := app.Verb(a, "my-permissions", "list what you may do, by workspace", func(ctx context.Context, c *client.Client) error {
+		return runMyPermissions(ctx, a, c, format)
+	})
 	format.FlagsWithoutCSV(cmd)
 	return cmd
 }

@@ -6,30 +6,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/pack"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newDisk(a *app.App) *cobra.Command {
 	var format output.Format
 	var users bool
-	cmd := &cobra.Command{
-		Use:   "disk",
-		Short: "list how much disk checkpoints, logs and code of each workspace use",
-		Long: `List how much disk checkpoints, logs, code and metrics of each workspace use. With --users: what you store in the
-database of the cluster; to administrators of the cluster, the 100 users who store the most.`,
-		Args: args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			if users {
-				return runUsersDisk(ctx, a, c, format)
-			}
-			return runDisk(ctx, a, c, format)
-		}),
-	}
+	cmd := app.Verb(a, "disk", "list how much disk checkpoints, logs and code of each workspace use", func(ctx context.Context, c *client.Client) error {
+		if users {
+			return runUsersDisk(ctx, a, c, format)
+		}
+		return runDisk(ctx, a, c, format)
+	})
+	cmd.Long = `List how much disk checkpoints, logs, code and metrics of each workspace use. With --users: what you store in the
+database of the cluster; to administrators of the cluster, the 100 users who store the most.`
 	cmd.Flags().BoolVar(&users, "users", false, "list users in place of workspaces")
 	format.Flags(cmd)
 	return cmd

@@ -79,14 +79,9 @@ to run. The exit status is ssh's.`,
   det shell open 2fb1c3e0 -- nvidia-smi`,
 		Args:              args.AtLeastOne(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			ctx := cmd.Context()
-			c, id, err := k.FindUsable(ctx, a, given[0])
-			if err != nil {
-				return err
-			}
+		RunE: k.OnUsable(a, func(ctx context.Context, c *client.Client, id string, given []string) error {
 			return logIn(ctx, a, c, id, given[1:], show)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&show, "show-ssh-command", false, "print the ssh command before it is run")
 	return cmd
@@ -151,12 +146,7 @@ func newShowCommand(a *app.App) *cobra.Command {
 		Long:              showLong,
 		Args:              args.AtLeastOne(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			ctx := cmd.Context()
-			c, id, err := k.FindUsable(ctx, a, given[0])
-			if err != nil {
-				return err
-			}
+		RunE: k.OnUsable(a, func(ctx context.Context, c *client.Client, id string, given []string) error {
 			resp, err := client.Call(ctx, c, v1.GetShell, id)
 			if err != nil {
 				return err
@@ -167,7 +157,7 @@ func newShowCommand(a *app.App) *cobra.Command {
 			}
 			argv, err := prepare(a, filepath.Join(dir, "shells"), resp.Shell, given[1:])
 			return a.Say(err, "%s\n", words(argv))
-		},
+		}),
 	}
 }
 

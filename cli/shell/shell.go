@@ -8,14 +8,11 @@
 package shell
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
-	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -30,14 +27,8 @@ func New(a *app.App) *cobra.Command {
 func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "shell", Nouns: "shells",
-		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			resp, err := client.Send(ctx, c, v1.ListShells, q)
-			return each.Of(resp.Shells, item), err
-		},
-		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := client.Call(ctx, c, v1.GetShell, id)
-			return item(resp.Shell), resp.Config, err
-		},
+		List:       tasks.List(v1.ListShells, func(r *v1.GetShellsResponse) []tasks.Item { return each.Of(r.Shells, item) }),
+		Get:        tasks.Get(v1.GetShell, func(r *v1.GetShellResponse) (tasks.Item, v1.Struct) { return item(r.Shell), r.Config }),
 		Kill:       tasks.Kill(v1.KillShell),
 		Prioritize: tasks.Prioritize(v1.PrioritizeShell),
 	}

@@ -13,12 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det slot.
@@ -28,24 +27,18 @@ func New(a *app.App) *cobra.Command {
 
 func newList(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list the slots and the tasks that use them",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			tasks, err := c.Tasks(ctx)
-			if err != nil {
-				return err
-			}
-			resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
-			if err != nil {
-				return err
-			}
-			rows := list(resp.Agents, tasks)
-			return format.Print(a.IO, tableOf(rows), rows)
-		}),
-	}
+	cmd := app.List(a, "list the slots and the tasks that use them", func(ctx context.Context, c *client.Client) error {
+		tasks, err := c.Tasks(ctx)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
+		if err != nil {
+			return err
+		}
+		rows := list(resp.Agents, tasks)
+		return format.Print(a.IO, tableOf(rows), rows)
+	})
 	format.Flags(cmd)
 	return cmd
 }

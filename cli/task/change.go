@@ -48,12 +48,8 @@ func newChange(a *app.App, verb, short, done string, change func(context.Context
 		Use:   verb + " TASK_ID",
 		Short: short,
 		Args:  args.Exactly("the ID of a task"),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			id, err := expand(ctx, c, given[0])
-			if err == nil {
-				err = change(ctx, c, id)
-			}
-			return a.Say(err, "%s%s\n", done, id)
+		RunE: app.Find(a, expand, func(ctx context.Context, c *client.Client, id string, _ []string) error {
+			return a.Say(change(ctx, c, id), "%s%s\n", done, id)
 		}),
 	}
 }
@@ -64,11 +60,7 @@ func newConfig(a *app.App) *cobra.Command {
 		Use:   "config TASK_ID",
 		Short: "print the configuration of a generic task as it was submitted",
 		Args:  args.Exactly("the ID of a task"),
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			id, err := expand(ctx, c, given[0])
-			if err != nil {
-				return err
-			}
+		RunE: app.Find(a, expand, func(ctx context.Context, c *client.Client, id string, _ []string) error {
 			resp, err := client.Call(ctx, c, v1.GetGenericTaskConfig, id)
 			if err != nil {
 				return err

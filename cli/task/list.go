@@ -11,35 +11,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newList(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list the attempts that run or wait",
-		Long: `Lists the attempts that run or wait: of trials, commands, notebooks, shells,
+	cmd := app.List(a, "list the attempts that run or wait", func(ctx context.Context, c *client.Client) error {
+		tasks, err := c.Tasks(ctx)
+		if err != nil {
+			return err
+		}
+		return Print(a, tasks, format)
+	})
+	cmd.Long = `Lists the attempts that run or wait: of trials, commands, notebooks, shells,
 TensorBoards and garbage collections.
 
 Allocation ID is the id of the attempt; its Nomad job is det-<allocation ID>, with
 dashes in place of dots. Agent is the node, by Nomad's name; an attempt that waits
-has none.`,
-		Args: args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			tasks, err := c.Tasks(ctx)
-			if err != nil {
-				return err
-			}
-			return Print(a, tasks, format)
-		}),
-	}
+has none.`
 	format.Flags(cmd)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newLogs(a *app.App) *cobra.Command {
@@ -17,24 +18,15 @@ func newLogs(a *app.App) *cobra.Command {
 		Short: "print the log of a task of any kind",
 		Args:  args.Exactly("the ID of a task"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return runLogs(cmd.Context(), a, given[0], &o)
+			query, err := o.Query()
+			if err != nil {
+				return err
+			}
+			return app.Find(a, expand, func(ctx context.Context, c *client.Client, id string, _ []string) error {
+				return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
+			})(cmd, given)
 		},
 	}
 	o.Flags(cmd, true)
 	return cmd
-}
-
-func runLogs(ctx context.Context, a *app.App, id string, o *logs.Options) error {
-	query, err := o.Query()
-	if err != nil {
-		return err
-	}
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	if id, err = expand(ctx, c, id); err != nil {
-		return err
-	}
-	return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
 }

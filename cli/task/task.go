@@ -24,7 +24,7 @@ func New(a *app.App) *cobra.Command {
 const shortest = 4
 
 // expand completes the ID of an attempt's task that runs or waits, if only its beginning was given. Any other ID is the master's to find.
-func expand(ctx context.Context, c *client.Client, id string) (string, error) {
+func expand(c *client.Client, ctx context.Context, id string) (string, error) {
 	if len(id) < shortest || len(id) >= len(uuid.Nil.String()) {
 		return id, nil
 	}

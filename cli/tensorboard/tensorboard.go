@@ -2,7 +2,6 @@
 package tensorboard
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/tasks"
-	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -30,25 +28,17 @@ const running = "TensorBoard is running at"
 func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "tensorboard", Nouns: "TensorBoards", Columns: []string{"experimentIds", "trialIds"},
-		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			resp, err := client.Send(ctx, c, v1.ListTensorboards, q)
-			return each.Of(resp.Tensorboards, item), err
-		},
-		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := client.Call(ctx, c, v1.GetTensorboard, id)
-			return item(resp.Tensorboard), resp.Config, err
-		},
+		List:       tasks.List(v1.ListTensorboards, func(r *v1.GetTensorboardsResponse) []tasks.Item { return each.Of(r.Tensorboards, item) }),
+		Get:        tasks.Get(v1.GetTensorboard, func(r *v1.GetTensorboardResponse) (tasks.Item, v1.Struct) { return item(r.Tensorboard), r.Config }),
 		Kill:       tasks.Kill(v1.KillTensorboard),
 		Prioritize: tasks.Prioritize(v1.PrioritizeTensorboard),
 	}
 }
 
 func item(m v1.Tensorboard) tasks.Item {
-	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
-		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m,
+	return tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
+		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Address: m.ServiceAddress, Message: m,
 		Extra: []any{numbers(m.ExperimentIDs), numbers(m.TrialIDs)}}
-	i.Address = m.ServiceAddress
-	return i
 }
 
 // numbers formats a list as Determined's tables do: [1, 2].

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func newList(a *app.App) *cobra.Command {
@@ -50,27 +50,21 @@ func newDescribe(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runDescribe(cmd.Context(), a, ids, format)
+			return app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+				list, err := client.List(ctx, c, v1.ListTokens, client.Page{}, &v1.GetAccessTokensRequest{TokenIDs: ids})
+				if err != nil {
+					return err
+				}
+				found := each.Set(list, func(t v1.TokenInfo) int { return t.ID })
+				for _, id := range ids {
+					if !found[id] {
+						return fault.New(fault.NotFound, "access token %d not found", id)
+					}
+				}
+				return show(a, format, list)
+			})(cmd, given)
 		},
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runDescribe(ctx context.Context, a *app.App, ids []int, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := client.List(ctx, c, v1.ListTokens, client.Page{}, &v1.GetAccessTokensRequest{TokenIDs: ids})
-	if err != nil {
-		return err
-	}
-	found := each.Set(list, func(t v1.TokenInfo) int { return t.ID })
-	for _, id := range ids {
-		if !found[id] {
-			return fault.New(fault.NotFound, "access token %d not found", id)
-		}
-	}
-	return show(a, format, list)
 }

@@ -29,45 +29,36 @@ metric reports, and all attempts with the reasons why they ended.
 
 det masks the secrets of the configuration. It does not mask what the program printed.`
 
-type bundleOptions struct {
-	id  int
-	dir string
-}
-
 func newSupportBundle(a *app.App) *cobra.Command {
-	var o bundleOptions
+	var dir string
 	cmd := &cobra.Command{
 		Use:   "support-bundle TRIAL_ID",
 		Short: "collect logs, metrics and records of a trial in one archive",
 		Long:  bundleLong,
 		Args:  args.Exactly("the ID of a trial"),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(aTrial, given[0]); err != nil {
-				return err
+		RunE: app.Checked(a, aTrial, func(context.Context) error {
+			if dir == "" {
+				return nil
 			}
-			return runSupportBundle(cmd.Context(), a, o, a.Now())
-		},
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				return fault.New(fault.Invalid, "--output-dir: %s is not a folder", dir)
+			}
+			return nil
+		}, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return runSupportBundle(ctx, a, c, id, dir, a.Now())
+		}),
 	}
-	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "folder for the archive (default: the current folder)")
+	cmd.Flags().StringVarP(&dir, "output-dir", "o", "", "folder for the archive (default: the current folder)")
 	return cmd
 }
 
-func runSupportBundle(ctx context.Context, a *app.App, o bundleOptions, now time.Time) error {
-	if o.dir != "" {
-		if info, err := os.Stat(o.dir); err != nil || !info.IsDir() {
-			return fault.New(fault.Invalid, "--output-dir: %s is not a folder", o.dir)
-		}
-	}
-	c, err := a.Client(ctx)
+func runSupportBundle(ctx context.Context, a *app.App, c *client.Client, id int, dir string, now time.Time) error {
+	trial, err := c.Trial(ctx, id)
 	if err != nil {
 		return err
 	}
-	trial, err := c.Trial(ctx, o.id)
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("det-bundle-trial-%d-%s", o.id, now.Format("20060102T150405"))
-	where, err := filepath.Abs(filepath.Join(o.dir, name+".tar.gz"))
+	name := fmt.Sprintf("det-bundle-trial-%d-%s", id, now.Format("20060102T150405"))
+	where, err := filepath.Abs(filepath.Join(dir, name+".tar.gz"))
 	if err != nil {
 		return err
 	}

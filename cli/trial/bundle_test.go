@@ -62,7 +62,7 @@ func TestSupportBundle(t *testing.T) {
 	}
 	s.Ended(1)
 	dir := t.TempDir()
-	if err := runSupportBundle(t.Context(), a, bundleOptions{id: 1, dir: dir}, time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)); err != nil {
+	if err := runSupportBundle(t.Context(), a, c, 1, dir, time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	const name = "det-bundle-trial-1-20261121T010203"
@@ -82,7 +82,7 @@ func TestSupportBundle(t *testing.T) {
 	if len(files) != 6 || strings.Contains(files[name+"/api_experiment_call.json"], "hunter2") {
 		t.Errorf("%d files; the configuration as it was submitted is in them", len(files))
 	}
-	if err := runSupportBundle(t.Context(), a, bundleOptions{id: 7, dir: dir}, time.Now()); err == nil {
+	if err := runSupportBundle(t.Context(), a, c, 7, dir, time.Now()); err == nil {
 		t.Error("a trial that is not there has a bundle")
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {

@@ -16,7 +16,6 @@ import (
 )
 
 type downloadOptions struct {
-	id           int
 	best, latest bool
 	uuid         string
 	dir          string
@@ -31,15 +30,9 @@ func newDownload(a *app.App) *cobra.Command {
 		Use:   "download TRIAL_ID",
 		Short: "download a checkpoint of a trial",
 		Args:  args.Exactly("the ID of a trial"),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(aTrial, given[0]); err != nil {
-				return err
-			}
-			if err := o.check(); err != nil {
-				return err
-			}
-			return runDownload(cmd.Context(), a, o)
-		},
+		RunE: app.Checked(a, aTrial, o.check, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return runDownload(ctx, a, c, id, o)
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.best, "best", false, "the checkpoint with the best validation metric")
@@ -55,7 +48,7 @@ func newDownload(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func (o downloadOptions) check() error {
+func (o *downloadOptions) check(context.Context) error {
 	switch {
 	case o.sortBy != "" && !o.best:
 		return &exit.UsageError{Message: "--sort-by requires --best"}
@@ -65,19 +58,15 @@ func (o downloadOptions) check() error {
 	return nil
 }
 
-func runDownload(ctx context.Context, a *app.App, o downloadOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	k, err := o.find(ctx, c)
+func runDownload(ctx context.Context, a *app.App, c *client.Client, id int, o downloadOptions) error {
+	k, err := o.find(ctx, c, id)
 	if err != nil {
 		return err
 	}
 	return download.Run(ctx, a, download.Options{Client: c, Checkpoint: k, Dir: o.dir, Mode: fetch.Auto, Quiet: o.quiet})
 }
 
-func (o downloadOptions) find(ctx context.Context, c *client.Client) (*v1.Checkpoint, error) {
+func (o downloadOptions) find(ctx context.Context, c *client.Client, id int) (*v1.Checkpoint, error) {
 	if o.uuid != "" {
 		return c.Checkpoint(ctx, o.uuid)
 	}
@@ -85,8 +74,8 @@ func (o downloadOptions) find(ctx context.Context, c *client.Client) (*v1.Checkp
 	if o.latest {
 		q.SortByAttr, q.SortByMetric, q.OrderBy = "SORT_BY_BATCH_NUMBER", "", "ORDER_BY_DESC"
 	}
-	for k, err := range client.Each(ctx, c, v1.ListTrialCheckpoints, client.Page{Limit: 1, Single: true}, &q, o.id) {
+	for k, err := range client.Each(ctx, c, v1.ListTrialCheckpoints, client.Page{Limit: 1, Single: true}, &q, id) {
 		return &k, err
 	}
-	return nil, fault.New(fault.NotFound, "trial %d has no checkpoint that can be downloaded", o.id)
+	return nil, fault.New(fault.NotFound, "trial %d has no checkpoint that can be downloaded", id)
 }

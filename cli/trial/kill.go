@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,7 @@ func newKill(a *app.App) *cobra.Command {
 			}
 			switch before.State {
 			case v1.TrialStateCompleted, v1.TrialStateCanceled, v1.TrialStateError:
-				return fmt.Sprintf("Trial %d had already ended as %s", id, strings.TrimPrefix(string(before.State), "STATE_")), nil
+				return fmt.Sprintf("Trial %d had already ended as %s", id, bare(before.State)), nil
 			}
 			return fmt.Sprintf("Killed trial %d", id), nil
 		}),

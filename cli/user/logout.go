@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -9,8 +10,6 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/session"
-	"github.com/detent-ml/detent/cli/internal/tokens"
-	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -37,7 +36,7 @@ func runLogout(ctx context.Context, a *app.App, all bool) error {
 	}
 	users := stored.Users()
 	if !all {
-		users = []string{whom(a, stored)}
+		users = []string{cmp.Or(a.User, stored.Active, session.DefaultUser)}
 	}
 	for _, name := range users {
 		token := stored.Tokens[name]
@@ -55,24 +54,9 @@ func runLogout(ctx context.Context, a *app.App, all bool) error {
 	return nil
 }
 
-func whom(a *app.App, stored tokens.Sessions) string {
-	switch {
-	case a.User != "":
-		return a.User
-	case stored.Active != "":
-		return stored.Active
-	}
-	return session.DefaultUser
-}
-
 // end ends the session on the master. A session that has already ended is no error.
 func end(ctx context.Context, a *app.App, token string) error {
-	o, err := a.Options()
-	if err != nil {
-		return err
-	}
-	o.Token = token
-	c, err := client.New(o)
+	c, err := a.WithToken(token)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // weaknesses are the weaknesses of a password, in words that follow "it ".
@@ -83,31 +83,27 @@ func mayAdministrate(ctx context.Context, c *client.Client) error {
 	return fault.New(fault.Forbidden, "only an admin may change the password of another user")
 }
 
-type changePasswordOptions struct {
-	target string
-}
-
 func newChangePassword(a *app.App) *cobra.Command {
-	var o changePasswordOptions
 	return &cobra.Command{
 		Use:   "change-password [USERNAME]",
 		Short: "change your password, or as an admin that of another user",
 		Args:  args.Between(0, "a username"),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			target := "" // the user who is signed in
 			if len(given) > 0 {
-				o.target = given[0]
+				target = given[0]
 			}
-			return runChangePassword(cmd.Context(), a, o)
+			return runChangePassword(cmd.Context(), a, target)
 		},
 	}
 }
 
-func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions) error {
+func runChangePassword(ctx context.Context, a *app.App, target string) error {
 	s, err := a.Session(ctx)
 	if err != nil {
 		return err
 	}
-	name := cmp.Or(o.target, s.User)
+	name := cmp.Or(target, s.User)
 	u, err := s.Client.UserByName(ctx, name)
 	if err != nil {
 		return err
@@ -146,5 +142,5 @@ func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions)
 	if err != nil {
 		return err
 	}
-	return store.SetToken(name, resp.Token, o.target == "")
+	return store.SetToken(name, resp.Token, target == "")
 }

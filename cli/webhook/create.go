@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook/event"
@@ -61,9 +62,7 @@ func runCreate(ctx context.Context, a *app.App, url string, o createOptions) err
 	if err != nil {
 		return err
 	}
-	for _, t := range triggers {
-		w.Triggers = append(w.Triggers, t.Trigger)
-	}
+	w.Triggers = each.Of(triggers, func(t flagged) v1.Trigger { return t.Trigger })
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err

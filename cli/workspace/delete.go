@@ -7,11 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A Deletion deletes a workspace or a project with its contents.
@@ -69,25 +68,20 @@ func (d Deletion) Run(ctx context.Context, a *app.App) error {
 
 func newDelete(a *app.App) *cobra.Command {
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "delete NAME",
-		Short: "delete a workspace with everything in it",
-		Args:  args.Exactly("the name of a workspace"),
-		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
-			return Deletion{
-				Noun: "workspace", Name: given[0], Yes: yes, Left: "projects",
-				Contents: "all its projects, experiments, checkpoints, templates and running tasks",
-				Begin: func(ctx context.Context) (bool, error) {
-					resp, err := client.Call(ctx, c, v1.DeleteWorkspace, w.ID)
-					return resp.Completed, err
-				},
-				Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
-					now, err := client.Call(ctx, c, v1.GetWorkspace, w.ID)
-					return now.Workspace.State, now.Workspace.ErrorMessage, now.Workspace.NumProjects, err
-				},
-			}.Run(ctx, a)
-		}),
-	}
+	cmd := verb(a, "delete NAME", "delete a workspace with everything in it", func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
+		return Deletion{
+			Noun: "workspace", Name: given[0], Yes: yes, Left: "projects",
+			Contents: "all its projects, experiments, checkpoints, templates and running tasks",
+			Begin: func(ctx context.Context) (bool, error) {
+				resp, err := client.Call(ctx, c, v1.DeleteWorkspace, w.ID)
+				return resp.Completed, err
+			},
+			Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
+				now, err := client.Call(ctx, c, v1.GetWorkspace, w.ID)
+				return now.Workspace.State, now.Workspace.ErrorMessage, now.Workspace.NumProjects, err
+			},
+		}.Run(ctx, a)
+	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
@@ -97,10 +91,7 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	if !archived {
 		change, use, short, done = v1.UnarchiveWorkspace, "unarchive NAME", "show a workspace again, and accept work in it", "un-archived"
 	}
-	return &cobra.Command{
-		Use: use, Short: short, Args: args.Exactly("the name of a workspace"),
-		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
-			return a.Say(client.Act(ctx, c, change, w.ID), "Successfully %s workspace %s.\n", done, given[0])
-		}),
-	}
+	return verb(a, use, short, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
+		return a.Say(client.Act(ctx, c, change, w.ID), "Successfully %s workspace %s.\n", done, given[0])
+	})
 }

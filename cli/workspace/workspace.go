@@ -15,7 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det workspace.
@@ -26,6 +26,11 @@ func New(a *app.App) *cobra.Command {
 		noun.Absent("resource-quota", "Detent runs tasks on Nomad and sets no quotas in Kubernetes"))
 }
 
+// verb makes a command about the workspace that its first argument names.
+func verb(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args.Exactly("the name of a workspace"), RunE: app.Find(a, (*client.Client).WorkspaceByName, run)}
+}
+
 type listOptions struct {
 	order  order.Flags
 	pages  args.Pages
@@ -34,20 +39,14 @@ type listOptions struct {
 
 func newList(a *app.App) *cobra.Command {
 	var o listOptions
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list workspaces",
-		Args:    args.None,
-		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			q := v1.GetWorkspacesRequest{Order: v1.Order{SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}}
-			all, err := client.List(ctx, c, v1.ListWorkspaces, o.pages.Page(), &q)
-			if err != nil {
-				return err
-			}
-			return o.format.Print(a.IO, workspaceTable(all, false), all)
-		}),
-	}
+	cmd := app.List(a, "list workspaces", func(ctx context.Context, c *client.Client) error {
+		q := v1.GetWorkspacesRequest{Order: v1.Order{SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}}
+		all, err := client.List(ctx, c, v1.ListWorkspaces, o.pages.Page(), &q)
+		if err != nil {
+			return err
+		}
+		return o.format.Print(a.IO, workspaceTable(all, false), all)
+	})
 	o.order.Add(cmd, "id", "name")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
@@ -75,22 +74,17 @@ func workspaceTable(all []v1.Workspace, storage bool) *table.Table {
 
 func newDescribe(a *app.App) *cobra.Command {
 	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "describe NAME",
-		Short: "show a workspace and its projects",
-		Args:  args.Exactly("the name of a workspace"),
-		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
-			if err := format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w); err != nil || format.Structured() || format.CSV {
-				return err
-			}
-			projects, err := client.List(ctx, c, v1.ListProjects, client.Page{}, nil, w.ID)
-			if err != nil {
-				return err
-			}
-			a.Printf("\nAssociated Projects\n")
-			return render.Projects(projects).Write(a.IO.Out)
-		}),
-	}
+	cmd := verb(a, "describe NAME", "show a workspace and its projects", func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
+		if err := format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w); err != nil || format.Structured() || format.CSV {
+			return err
+		}
+		projects, err := client.List(ctx, c, v1.ListProjects, client.Page{}, nil, w.ID)
+		if err != nil {
+			return err
+		}
+		a.Printf("\nAssociated Projects\n")
+		return render.Projects(projects).Write(a.IO.Out)
+	})
 	format.Flags(cmd)
 	return cmd
 }
@@ -98,19 +92,14 @@ func newDescribe(a *app.App) *cobra.Command {
 // NewListProjects is the list of a workspace's projects, a verb of det workspace and of det project.
 func NewListProjects(a *app.App, use string, aliases ...string) *cobra.Command {
 	var o listOptions
-	cmd := &cobra.Command{
-		Use:     use,
-		Aliases: aliases,
-		Short:   "list the projects of a workspace",
-		Args:    args.Exactly("the name of a workspace"),
-		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
-			projects, err := client.List(ctx, c, v1.ListProjects, o.pages.Page(), &v1.GetWorkspaceProjectsRequest{Order: v1.Order{SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}}, w.ID)
-			if err != nil {
-				return err
-			}
-			return o.format.Print(a.IO, render.Projects(projects), projects)
-		}),
-	}
+	cmd := verb(a, use, "list the projects of a workspace", func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
+		projects, err := client.List(ctx, c, v1.ListProjects, o.pages.Page(), &v1.GetWorkspaceProjectsRequest{Order: v1.Order{SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}}, w.ID)
+		if err != nil {
+			return err
+		}
+		return o.format.Print(a.IO, render.Projects(projects), projects)
+	})
+	cmd.Aliases = aliases
 	o.order.Add(cmd, "id", "name", "description")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)

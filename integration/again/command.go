@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,12 +124,7 @@ func lastFailed(cache string) ([]string, error) {
 	if err := json.Unmarshal(text, &tests); err != nil {
 		return nil, fmt.Errorf("cannot read which tests failed from pytest's cache in %s: %w", cache, err)
 	}
-	var names []string
-	for name := range tests {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, nil
+	return slices.Sorted(maps.Keys(tests)), nil
 }
 
 // vitestReport is what vitest's reporter "json" writes.

@@ -300,12 +300,7 @@ func (p *testedPackage) printed(test string) []byte {
 
 // marker reports whether a line says only that a test begins, pauses or continues.
 func marker(line string) bool {
-	for _, of := range []string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "} {
-		if strings.HasPrefix(line, of) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "}, func(of string) bool { return strings.HasPrefix(line, of) })
 }
 
 // lastLine is the line about a package that passed, as go test prints it.

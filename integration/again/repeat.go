@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 const (
@@ -41,9 +43,7 @@ func settle(ctx context.Context, s session, kept keeper, to outputs) (v verdict,
 	}
 	if len(all) > maxRepeats {
 		fmt.Fprintf(to.err, "%d tests failed; more than %d have a common cause, so none is repeated\n", len(all), maxRepeats)
-		for _, f := range all {
-			v.failed = append(v.failed, f.name())
-		}
+		v.failed = each.Of(all, failure.name)
 		return v, nil
 	}
 	for i, f := range all {

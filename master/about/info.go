@@ -4,17 +4,17 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (m *master) info(context.Context, *rest.Call, *v1.None) (*v1.Info, error) {
-	info := &v1.Info{Version: m.Version, MasterID: m.MasterID, ClusterID: m.ClusterID,
-		ClusterName: m.ClusterName, DetentVersion: m.DetentVersion, PublicURL: m.PublicURL, SSOProviders: []v1.InfoSSOProvider{}}
-	for _, p := range m.Providers() {
-		info.SSOProviders = append(info.SSOProviders, v1.InfoSSOProvider{Name: p.Name, SSOURL: p.SsoURL, Type: p.Type, AlwaysRedirect: p.AlwaysRedirect})
-	}
-	return info, nil
+	providers := each.Of(m.Providers(), func(p v1.SSOProvider) v1.InfoSSOProvider {
+		return v1.InfoSSOProvider{Name: p.Name, SSOURL: p.SsoURL, Type: p.Type, AlwaysRedirect: p.AlwaysRedirect}
+	})
+	return &v1.Info{Version: m.Version, MasterID: m.MasterID, ClusterID: m.ClusterID,
+		ClusterName: m.ClusterName, DetentVersion: m.DetentVersion, PublicURL: m.PublicURL, SSOProviders: providers}, nil
 }
 
 // telemetry answers that nothing is reported to anybody.

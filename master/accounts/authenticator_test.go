@@ -22,7 +22,7 @@ func TestStrangersDelayNobody(t *testing.T) {
 		return attempts.Who(ctx, w.db, false, hash)
 	})
 	token, hash := auth.NewToken()
-	if err := accounts.NewSession(t.Context(), w.db, w.user(2), hash, time.Hour); err != nil {
+	if _, err := accounts.NewSession(t.Context(), w.db, w.user(2), hash, time.Hour, accounts.Place{}); err != nil {
 		t.Fatal(err)
 	}
 	asMe := func() error {

@@ -81,14 +81,9 @@ func (d Deps) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsReq
 func (d Deps) details(ctx context.Context, list []Group) ([]v1.GroupDetails, error) {
 	ids := each.Of(list, func(g Group) int { return g.ID })
 	members, err := GroupUsers(ctx, d.DB, ids)
-	out := make([]v1.GroupDetails, len(list))
-	for i, g := range list {
-		out[i] = v1.GroupDetails{GroupID: g.ID, Name: g.Name, Origin: g.Origin}
-		for _, u := range members[g.ID] {
-			out[i].Users = append(out[i].Users, WireUser(u))
-		}
-	}
-	return out, err
+	return each.Of(list, func(g Group) v1.GroupDetails {
+		return v1.GroupDetails{GroupID: g.ID, Name: g.Name, Origin: g.Origin, Users: each.Of(members[g.ID], WireUser)}
+	}), err
 }
 
 func (d Deps) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error) {
@@ -97,10 +92,7 @@ func (d Deps) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error)
 		return v1.GroupDetails{}, err
 	}
 	list, err := d.details(ctx, []Group{g})
-	if err != nil {
-		return v1.GroupDetails{}, err
-	}
-	return list[0], nil
+	return list[0], err
 }
 
 func (d Deps) group(ctx context.Context, _ *rest.Call, g Group, _ *v1.None) (*v1.GetGroupResponse, error) {

@@ -71,7 +71,7 @@ func (d Deps) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 
 // BeginSession creates a session, which is the object of the call's entry in the audit trail.
 func BeginSession(ctx context.Context, c *rest.Call, db *database.DB, u User, hash []byte, life time.Duration, at Place) error {
-	id, err := NewSessionAt(ctx, db, u, hash, life, at)
+	id, err := NewSession(ctx, db, u, hash, life, at)
 	if e := audit.Of(c); e != nil && err == nil {
 		e.Object = strconv.FormatInt(id, 10)
 	}

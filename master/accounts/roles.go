@@ -16,12 +16,10 @@ import (
 const permissionPrefix = "PERMISSION_TYPE_"
 
 func wireRole(r auth.Role) v1.Role {
-	w := v1.Role{RoleID: int(r.ID), Name: r.Name, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !r.OnlyGlobal()}}
-	for _, p := range r.Permissions {
-		w.Permissions = append(w.Permissions, v1.Permission{ID: permissionPrefix + p.Type, Name: p.Name,
-			ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !p.Global}})
-	}
-	return w
+	permissions := each.Of(r.Permissions, func(p auth.Permission) v1.Permission {
+		return v1.Permission{ID: permissionPrefix + p.Type, Name: p.Name, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !p.Global}}
+	})
+	return v1.Role{RoleID: int(r.ID), Name: r.Name, Permissions: permissions, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !r.OnlyGlobal()}}
 }
 
 func (d Deps) listRoles(_ context.Context, _ *rest.Call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
@@ -320,10 +318,7 @@ func (d Deps) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	if err != nil {
 		return nil, err
 	}
-	byOwner := map[int][]Owned{}
-	for _, o := range owned {
-		byOwner[o.OwnerID] = append(byOwner[o.OwnerID], o)
-	}
+	byOwner := each.Group(owned, func(o Owned) int { return o.OwnerID })
 	resp := &v1.AccessPreviewResponse{InUse: bool(d.Roles), Workspaces: len(workspaces), Pagination: p}
 	for _, u := range users {
 		g := grants[u.ID]

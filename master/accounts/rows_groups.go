@@ -141,10 +141,7 @@ func join(ctx context.Context, db *database.DB, groups, users []int) error {
 
 // ChangeGroup renames a group unless the name is empty, adds users and removes users.
 func ChangeGroup(ctx context.Context, db *database.DB, roles Roles, id int, name string, add, remove []int) error {
-	return db.Tx(ctx, func(tx *database.DB) error {
-		if err := LockRoles(ctx, tx); err != nil {
-			return err
-		}
+	return ChangeWithRoles(ctx, db, roles, func(tx *database.DB) error {
 		if err := checkOwnGroups(ctx, tx, []int{id}); err != nil {
 			return err
 		}
@@ -157,16 +154,13 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles Roles, id int, name
 		case n == 0:
 			return noGroup(id)
 		}
-		return regroup(ctx, tx, roles, add, remove, []int{id}, []int{id})
+		return regroup(ctx, tx, add, remove, []int{id}, []int{id})
 	})
 }
 
 // ChangeMemberships adds users to groups, and removes them from groups.
 func ChangeMemberships(ctx context.Context, db *database.DB, roles Roles, users, add, remove []int) error {
-	return db.Tx(ctx, func(tx *database.DB) error {
-		if err := LockRoles(ctx, tx); err != nil {
-			return err
-		}
+	return ChangeWithRoles(ctx, db, roles, func(tx *database.DB) error {
 		known, err := GroupsByID(ctx, tx, slices.Concat(add, remove))
 		if err != nil {
 			return err
@@ -176,33 +170,24 @@ func ChangeMemberships(ctx context.Context, db *database.DB, roles Roles, users,
 				return noGroup(id)
 			}
 		}
-		return regroup(ctx, tx, roles, users, users, add, remove)
+		return regroup(ctx, tx, users, users, add, remove)
 	})
 }
 
 // regroup adds users to some groups and removes users from some.
-func regroup(ctx context.Context, db *database.DB, roles Roles, add, remove, joined, left []int) error {
+func regroup(ctx context.Context, db *database.DB, add, remove, joined, left []int) error {
 	if err := checkOwn(ctx, db, remove, joined, left); err != nil {
 		return err
 	}
 	if err := join(ctx, db, joined, add); err != nil {
 		return err
 	}
-	if err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
-		return err
-	}
-	return KeepClusterAdmin(ctx, db, roles)
+	return db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove)
 }
 
 // DeleteGroup deletes a group with its roles.
 func DeleteGroup(ctx context.Context, db *database.DB, roles Roles, id int) error {
-	return db.Tx(ctx, func(tx *database.DB) error {
-		if err := LockRoles(ctx, tx); err != nil {
-			return err
-		}
-		if err := tx.Change(ctx, noGroup(id), `DELETE FROM groups WHERE id = $1`, id); err != nil {
-			return err
-		}
-		return KeepClusterAdmin(ctx, tx, roles)
+	return ChangeWithRoles(ctx, db, roles, func(tx *database.DB) error {
+		return tx.Change(ctx, noGroup(id), `DELETE FROM groups WHERE id = $1`, id)
 	})
 }

@@ -71,6 +71,19 @@ func LockRoles(ctx context.Context, db *database.DB) error {
 	return db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
 }
 
+// ChangeWithRoles runs change in a transaction that begins with LockRoles and ends with KeepClusterAdmin.
+func ChangeWithRoles(ctx context.Context, db *database.DB, roles Roles, change func(tx *database.DB) error) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := LockRoles(ctx, tx); err != nil {
+			return err
+		}
+		if err := change(tx); err != nil {
+			return err
+		}
+		return KeepClusterAdmin(ctx, tx, roles)
+	})
+}
+
 // A service account is not counted: nobody could sign in with it to help.
 const hasClusterAdmin = `SELECT EXISTS (SELECT FROM users u WHERE u.active AND NOT u.service AND EXISTS (
 	SELECT FROM role_assignments a WHERE a.role_id = 1 AND a.workspace_id IS NULL

@@ -12,13 +12,6 @@ import (
 // TopicAccess wakes masters when a session has ended or an account has changed: they check the rights of open streams.
 const TopicAccess = "access"
 
-// NewSession stores the hash of a user's token. It fails if all sessions of the user were
-// ended since u was read, so that a password that was just replaced opens no session.
-func NewSession(ctx context.Context, db *database.DB, u User, tokenHash []byte, life time.Duration) error {
-	_, err := NewSessionAt(ctx, db, u, tokenHash, life, Place{})
-	return err
-}
-
 // A Place is where a session begins.
 type Place struct {
 	Address, Agent string
@@ -28,8 +21,9 @@ type Place struct {
 	Tokens   []byte
 }
 
-// NewSessionAt is NewSession for a session whose place is known. It returns the session's id.
-func NewSessionAt(ctx context.Context, db *database.DB, u User, tokenHash []byte, life time.Duration, at Place) (id int64, err error) {
+// NewSession stores the hash of a user's token, and returns the session's id. It fails if all sessions of the user were
+// ended since u was read, so that a password that was just replaced opens no session.
+func NewSession(ctx context.Context, db *database.DB, u User, tokenHash []byte, life time.Duration, at Place) (id int64, err error) {
 	id, err = database.Scalar[int64](ctx, db, `
 		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now() AND NOT is_token),
 		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id),

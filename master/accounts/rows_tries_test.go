@@ -56,7 +56,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	_, second := auth.NewToken()
 	_, others := auth.NewToken()
 	for user, token := range map[int][]byte{1: blank, 2: second, carol: others} {
-		if err := accounts.NewSession(t.Context(), w.db, w.user(user), token, time.Hour); err != nil {
+		if _, err := accounts.NewSession(t.Context(), w.db, w.user(user), token, time.Hour, accounts.Place{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ func TestSessions(t *testing.T) {
 	session := func(user int) []byte {
 		t.Helper()
 		_, hash := auth.NewToken()
-		if err := accounts.NewSession(ctx, w.db, w.user(user), hash, time.Hour); err != nil {
+		if _, err := accounts.NewSession(ctx, w.db, w.user(user), hash, time.Hour, accounts.Place{}); err != nil {
 			t.Fatal(err)
 		}
 		return hash
@@ -46,7 +46,7 @@ func TestSessions(t *testing.T) {
 	if now, err := accounts.SessionWho(ctx, w.db, false, first); err != nil || now.SessionEpoch != who.SessionEpoch+1 {
 		t.Fatalf("the session that was kept: %+v %v", now, err)
 	}
-	if err := accounts.NewSession(ctx, w.db, before, second, time.Hour); !fault.Is(err, fault.Unauthenticated) || known(second) {
+	if _, err := accounts.NewSession(ctx, w.db, before, second, time.Hour, accounts.Place{}); !fault.Is(err, fault.Unauthenticated) || known(second) {
 		t.Fatalf("a sign-in with the password that was replaced meanwhile: %v", err)
 	}
 	w.exec(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE token_hash = $1`, first)

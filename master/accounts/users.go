@@ -327,10 +327,7 @@ func (d Deps) patchUsers(ctx context.Context, c *rest.Call, req *v1.PatchUsersRe
 		if err != nil {
 			return nil, err
 		}
-		ids = nil
-		for _, u := range list {
-			ids = append(ids, u.ID)
-		}
+		ids = each.Of(list, func(u User) int { return u.ID })
 	}
 	resp := &v1.PatchUsersResponse{}
 	for _, id := range ids {

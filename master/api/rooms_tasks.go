@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -50,12 +51,9 @@ func (a *API) registerTasks() {
 		StartGeneric: func(ctx context.Context, c *rest.Call, req *v1.CreateGenericTaskRequest) (*tasks.Launched, error) {
 			return a.tasks.StartGeneric(ctx, launch.SubmitterOf(c), req)
 		},
-		Experiments: func(ctx context.Context, c *rest.Call, filters *v1.BulkExperimentFilters) (ids []int, err error) {
+		Experiments: func(ctx context.Context, c *rest.Call, filters *v1.BulkExperimentFilters) ([]int, error) {
 			list, _, err := a.experiments.Chosen(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), filters.ProjectID, &v1.BulkRequest{Filters: filters})
-			for _, e := range list {
-				ids = append(ids, e.ID)
-			}
-			return ids, err
+			return each.Of(list, func(e experiments.Head) int { return e.ID }), err
 		},
 		AllowPriority: func(ctx context.Context, workspace, priority int) error {
 			if err := queue.CheckShare(&priority, nil); err != nil {

@@ -62,7 +62,7 @@ func (r *rig) signedInAs(id int) as {
 		r.t.Fatal(err)
 	}
 	token, hash := auth.NewToken()
-	if err := accounts.NewSession(r.t.Context(), r.db, u, hash, time.Hour); err != nil {
+	if _, err := accounts.NewSession(r.t.Context(), r.db, u, hash, time.Hour, accounts.Place{}); err != nil {
 		r.t.Fatal(err)
 	}
 	return as{r: r, header: "Authorization", token: "Bearer " + token}

@@ -119,7 +119,7 @@ func TestSignOutTokens(t *testing.T) {
 	begin := func(at accounts.Place) as {
 		t.Helper()
 		token, hash := auth.NewToken()
-		if _, err := accounts.NewSessionAt(t.Context(), r.db, u, hash, time.Hour, at); err != nil {
+		if _, err := accounts.NewSession(t.Context(), r.db, u, hash, time.Hour, at); err != nil {
 			t.Fatal(err)
 		}
 		return as{r: r, header: "Authorization", token: "Bearer " + token}

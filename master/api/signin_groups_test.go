@@ -78,7 +78,7 @@ func TestGroupsOfAProvider(t *testing.T) {
 	t.Run("roles", func(t *testing.T) {
 		admin.post("/api/v1/roles/add-assignments", fmt.Sprintf(`{"groupRoleAssignments":[{"groupId":%d,"roleAssignment":{"role":{"roleId":%d},"scopeCluster":true}}]}`, ml, auth.WorkspaceCreator)).ok()
 		token, hash := auth.NewToken()
-		if err := accounts.NewSession(t.Context(), s.db, ada, hash, time.Hour); err != nil {
+		if _, err := accounts.NewSession(t.Context(), s.db, ada, hash, time.Hour, accounts.Place{}); err != nil {
 			t.Fatal(err)
 		}
 		it := as{r: s.rig, header: "Authorization", token: "Bearer " + token}

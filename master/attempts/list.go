@@ -60,10 +60,7 @@ func (d Deps) wire(x Past, members []pastMember) v1.Attempt {
 		w.NomadURL = d.nomadPage(x.Pool, "jobs", w.NomadJob+"@"+d.namespaceOf(x.Pool))
 	}
 	for _, m := range members {
-		p := v1.AttemptMember{Rank: m.Rank, Node: m.Node, NomadAllocation: m.NomadAllocID, EndTime: m.EndedAt, ExitCode: m.ExitCode, ExitReason: m.ExitReason}
-		for _, slot := range m.SlotIDs {
-			p.SlotIDs = append(p.SlotIDs, int(slot))
-		}
+		p := v1.AttemptMember{Rank: m.Rank, Node: m.Node, SlotIDs: m.SlotIDs, NomadAllocation: m.NomadAllocID, EndTime: m.EndedAt, ExitCode: m.ExitCode, ExitReason: m.ExitReason}
 		if m.NomadAllocID != "" {
 			p.NomadURL = d.nomadPage(x.Pool, "allocations", m.NomadAllocID)
 		}

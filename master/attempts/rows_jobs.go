@@ -5,16 +5,13 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // Unended says which of these attempts have not ended.
 func Unended(ctx context.Context, db *database.DB, ids []string) (map[string]bool, error) {
 	list, err := database.Scalars[string](ctx, db, `SELECT id FROM allocations WHERE id = ANY($1) AND state <> 'TERMINATED'`, ids)
-	live := make(map[string]bool, len(list))
-	for _, id := range list {
-		live[id] = true
-	}
-	return live, err
+	return each.Set(list, func(id string) string { return id }), err
 }
 
 // attemptsOf returns the two ids that the attempt of a job may have: ofTask if it is an attempt of a task, ofTrial if

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
@@ -92,7 +93,7 @@ type pastMember struct {
 	AllocationID string     `db:"allocation_id"`
 	Rank         int        `db:"rank"`
 	Node         string     `db:"node_name"`
-	SlotIDs      []int32    `db:"slot_ids"`
+	SlotIDs      []int      `db:"slot_ids"`
 	NomadAllocID string     `db:"nomad_alloc_id"`
 	EndedAt      *time.Time `db:"ended_at"`
 	ExitCode     *int       `db:"exit_code"`
@@ -105,9 +106,5 @@ func pastMembers(ctx context.Context, db *database.DB, attempts []string) (map[s
 		SELECT allocation_id, rank, node_name, slot_ids, nomad_alloc_id, coalesce(exited_at, nomad_ended_at) AS ended_at,
 			coalesce(exit_code, nomad_exit) AS exit_code, CASE WHEN exit_reason <> '' THEN exit_reason ELSE nomad_detail END AS exit_reason
 		FROM members WHERE allocation_id = ANY($1) ORDER BY allocation_id, rank`, attempts)
-	found := make(map[string][]pastMember, len(attempts))
-	for _, m := range list {
-		found[m.AllocationID] = append(found[m.AllocationID], m)
-	}
-	return found, err
+	return each.Group(list, func(m pastMember) string { return m.AllocationID }), err
 }

@@ -322,22 +322,19 @@ func (d Deps) listGCs(ctx context.Context, c *rest.Call, e Experiment, _ *v1.Non
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetGCsResponse{GCs: []v1.GC{}, Freed: v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}}
-	for _, k := range list {
-		resp.GCs = append(resp.GCs, v1.GC{TaskID: k.TaskID, Reason: k.Reason, StartTime: k.CreatedAt, EndTime: k.EndedAt,
-			ExitStatus: k.ExitStatus, Checkpoints: k.Checkpoints, Done: k.Done, Files: k.Files, Bytes: k.Bytes, Error: k.Error})
-	}
-	return resp, nil
+	gcs := each.Of(list, func(k GC) v1.GC {
+		return v1.GC{TaskID: k.TaskID, Reason: k.Reason, StartTime: k.CreatedAt, EndTime: k.EndedAt,
+			ExitStatus: k.ExitStatus, Checkpoints: k.Checkpoints, Done: k.Done, Files: k.Files, Bytes: k.Bytes, Error: k.Error}
+	})
+	return &v1.GetGCsResponse{GCs: gcs, Freed: v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}}, nil
 }
 
 // wireRemovals lists the removals of a checkpoint's files.
 func wireRemovals(list []CheckpointRemoval) []v1.CheckpointRemoval {
-	var out []v1.CheckpointRemoval
-	for _, r := range list {
-		out = append(out, v1.CheckpointRemoval{TaskID: r.TaskID, Checkpoint: r.Checkpoint, Reason: r.Reason, Globs: r.Globs, Time: r.At,
-			Files: r.Files, Bytes: r.Bytes, Error: r.Error, Ended: r.Ended})
-	}
-	return out
+	return each.Of(list, func(r CheckpointRemoval) v1.CheckpointRemoval {
+		return v1.CheckpointRemoval{TaskID: r.TaskID, Checkpoint: r.Checkpoint, Reason: r.Reason, Globs: r.Globs, Time: r.At,
+			Files: r.Files, Bytes: r.Bytes, Error: r.Error, Ended: r.Ended}
+	})
 }
 
 // strays tells a sweep which folders belong to no checkpoint.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -103,10 +104,7 @@ func messageIn(body []byte) string {
 	if json.Unmarshal(plain.Error, &inner) != nil {
 		return ""
 	}
-	if inner.Message != "" {
-		return inner.Message
-	}
-	return inner.Error
+	return cmp.Or(inner.Message, inner.Error)
 }
 
 // strange is the message for a response that no master sends.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -41,9 +42,7 @@ func (l LogQuery) request() *v1.GetLogsRequest {
 	if l.Descending {
 		r.OrderBy = "ORDER_BY_DESC"
 	}
-	for _, level := range l.Levels {
-		r.Levels = append(r.Levels, string(level))
-	}
+	r.Levels = each.Of(l.Levels, func(level v1.LogLevel) string { return string(level) })
 	if !l.Before.IsZero() {
 		r.TimestampBefore = &l.Before
 	}

@@ -80,9 +80,7 @@ func New(cfg Config) (*Cluster, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	client, err := newClient(cfg)
 	if err != nil {
 		return nil, err

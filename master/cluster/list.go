@@ -127,9 +127,7 @@ func link(facts []TaskFact) {
 	for i := range facts {
 		f := &facts[i]
 		key := member{f.AllocationID, f.Rank}
-		if f.Previous == "" {
-			f.Previous = latest[key]
-		}
+		f.Previous = cmp.Or(f.Previous, latest[key])
 		latest[key] = f.NomadAllocID
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // runner is a script in the place of det-runner: it runs until a signal or a file tells it to
@@ -141,14 +142,14 @@ func answers(t *testing.T, r *rig) {
 		{"a namespace that is not watched", func(k *jobspecs.Task) { k.Pool.Namespace = "elsewhere" }, cluster.Refused, "does not watch"},
 		{"a node pool that does not exist", func(k *jobspecs.Task) { k.Pool.NodePool = "nowhere" }, cluster.Refused, "nonexistent node pool"},
 		{"a constraint that makes no sense", func(k *jobspecs.Task) {
-			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "regexp", Value: "("}}
+			k.Overlay.Constraints = []pool.Comparison{{Attribute: "${attr.cpu.arch}", Operator: "regexp", Value: "("}}
 		}, cluster.Refused, "missing closing"},
 		{"two problems at once", func(k *jobspecs.Task) {
-			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
+			k.Overlay.Constraints = []pool.Comparison{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
 			k.Members[0].MemoryMB, k.Pool.NodePool = 1<<40, "nowhere"
 		}, cluster.Refused, "like"},
 		{"an operator that does not exist", func(k *jobspecs.Task) {
-			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
+			k.Overlay.Constraints = []pool.Comparison{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
 		}, cluster.Refused, "like"},
 	}
 	for i, test := range tests {

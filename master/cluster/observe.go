@@ -272,9 +272,7 @@ func inParallel(n int, do func(i int) error) error {
 				}
 				if err := do(i); err != nil {
 					mu.Lock()
-					if first == nil {
-						first = err
-					}
+					first = cmp.Or(first, err)
 					mu.Unlock()
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -81,11 +82,7 @@ func (c *Cluster) dropVariables(ctx context.Context, ns string, live func(contex
 	if len(paths) == 0 {
 		return 0, nil
 	}
-	ids := make([]string, 0, len(paths))
-	for id := range paths {
-		ids = append(ids, id)
-	}
-	alive, err := live(ctx, ids)
+	alive, err := live(ctx, slices.Collect(maps.Keys(paths)))
 	if err != nil {
 		return 0, err
 	}

@@ -169,7 +169,7 @@ func benchLive(b *testing.B) *rows.Live {
 			State: string(lifecycle.Pending)}
 		if i < benchSlots {
 			a.State, a.AssignedAt, a.SubmittedAt, a.StartedAt = string(lifecycle.Running), &a.QueuedAt, &a.QueuedAt, &a.QueuedAt
-			a.Members = []rows.LiveMember{{AllocationID: a.ID, NodeID: live.Nodes[i/8].ID, NodeName: live.Nodes[i/8].Name, SlotIDs: []int32{int32(i % 8)},
+			a.Members = []rows.LiveMember{{AllocationID: a.ID, NodeID: live.Nodes[i/8].ID, NodeName: live.Nodes[i/8].Name, SlotIDs: []int{i % 8},
 				NomadAllocID: "nomad-" + a.ID, NomadStatus: "running", NomadIndex: 7, Started: true, ClaimedAt: &a.QueuedAt}}
 		}
 		live.Allocations = append(live.Allocations, a)

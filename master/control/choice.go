@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,7 +8,6 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -266,29 +264,19 @@ func comparisons(n *expconf.Nomad) (constraints []pool.Comparison, affinities []
 		}
 		return c
 	}
-	for _, x := range n.Constraints {
-		constraints = append(constraints, bounded(pool.Comparison(x)))
+	constraints, affinities, _ = pool.Asked(n)
+	for i, c := range constraints {
+		constraints[i] = bounded(c)
 	}
-	for _, x := range n.Affinities {
-		affinities = append(affinities, pool.Affinity{Comparison: bounded(pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value}),
-			Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)})
+	for i, a := range affinities {
+		affinities[i].Comparison = bounded(a.Comparison)
 	}
 	return constraints, affinities
 }
 
-// defaultWeight is the weight of an affinity or spread without one, as in Nomad.
-const defaultWeight = 50
-
 func spreadsOf(of *pool.Pool, n *expconf.Nomad) []pool.Spread {
-	list := of.Spreads()
-	for _, x := range n.Spread {
-		s := pool.Spread{Attribute: x.Attribute, Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)}
-		for _, t := range x.Targets {
-			s.Targets = append(s.Targets, pool.SpreadTarget(t))
-		}
-		list = append(list, s)
-	}
-	return list
+	_, _, asked := pool.Asked(n)
+	return append(of.Spreads(), asked...)
 }
 
 // spreads reads the nodes' values of each spread's attribute. It scales the weights so that

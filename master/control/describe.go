@@ -28,10 +28,7 @@ func (t *term) describe(s rows.PendingSubmission, of *pool.Pool) (task.Job, erro
 
 // placedOn returns a member with the resources of its node, from the node's inventory.
 func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, error) {
-	m := task.Placed{NodeID: x.NodeID, NodeName: x.NodeName, Devices: x.Devices}
-	for _, id := range x.SlotIDs {
-		m.SlotIDs = append(m.SlotIDs, int(id))
-	}
+	m := task.Placed{NodeID: x.NodeID, NodeName: x.NodeName, Devices: x.Devices, SlotIDs: x.SlotIDs}
 	if len(inventory) == 0 {
 		return m, nil
 	}

@@ -23,7 +23,7 @@ func TestWhatAMembersNodeHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := rows.LiveMember{NodeID: "n1", NodeName: "north", SlotIDs: []int32{1}, Devices: []string{"GPU-b"}}
+	x := rows.LiveMember{NodeID: "n1", NodeName: "north", SlotIDs: []int{1}, Devices: []string{"GPU-b"}}
 	for free, slots := range map[int]pool.Slots{1: {Kind: pool.DeviceSlots, Device: "nvidia/gpu"}, 4: {Kind: pool.CPUSlots, CoresPerSlot: 2}} {
 		got, err := placedOn(x, inventory, &pool.Pool{Slots: slots})
 		want := task.Node{Cores: 16, MHz: 40000, FreeMHz: 8000, FreeMemoryMB: 64000, FreeSlots: free}

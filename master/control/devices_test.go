@@ -47,7 +47,7 @@ func (s *stage) queue(id, pool string, slots int) {
 }
 
 // run adds a command that runs on these slots.
-func (s *stage) run(id, pool string, slots []int32, devices ...string) {
+func (s *stage) run(id, pool string, slots []int, devices ...string) {
 	s.queue(id, pool, len(slots))
 	a := s.p.Allocations[id]
 	a.State, a.AssignedAt, a.SubmittedAt = "RUNNING", &s.p.Now, &s.p.Now
@@ -97,10 +97,10 @@ func TestSickness(t *testing.T) {
 	s := newStage(t, 4)
 	s.slots[1].Healthy, s.slots[1].Health = false, "it smells"
 	s.slots[3].Healthy = false
-	s.run("a", "gpu", []int32{0, 1}, "GPU-0", "GPU-1")
-	s.run("b", "gpu", []int32{2}, "GPU-2")
-	s.run("c", "gpu", []int32{3}, "GPU-3")
-	s.run("d", "cpu", []int32{0})
+	s.run("a", "gpu", []int{0, 1}, "GPU-0", "GPU-1")
+	s.run("b", "gpu", []int{2}, "GPU-2")
+	s.run("c", "gpu", []int{3}, "GPU-3")
+	s.run("d", "cpu", []int{0})
 	s.decide()
 	for id, want := range map[string]string{"a": "GPU-1 of node n1 is out of use: it smells", "b": "", "c": "GPU-3 of node n1 is out of use: Nomad gives no reason", "d": ""} {
 		if got := s.p.unhealthyDevices(s.p.Allocations[id]); got != want {
@@ -113,8 +113,8 @@ func TestSickness(t *testing.T) {
 // numbers, but attempts still hold the same GPUs.
 func TestDevicesMoveUp(t *testing.T) {
 	s := newStage(t, 4)
-	s.run("a", "gpu", []int32{2}, "GPU-2")
-	s.run("b", "gpu", []int32{0, 1}, "GPU-0", "GPU-1")
+	s.run("a", "gpu", []int{2}, "GPU-2")
+	s.run("b", "gpu", []int{0, 1}, "GPU-0", "GPU-1")
 	s.slots = s.slots[1:] // GPU-0 disappears
 	for i := range s.slots {
 		s.slots[i].ID = i
@@ -130,8 +130,8 @@ func TestDevicesMoveUp(t *testing.T) {
 // TestPoolsShareANode tests that a pool does not assign what attempts of another pool hold.
 func TestPoolsShareANode(t *testing.T) {
 	s := newStage(t, 4)
-	s.run("a", "gpu", []int32{0}, "GPU-0")
-	s.run("old", "removed", []int32{0}, "GPU-1") // its pool is no longer configured
+	s.run("a", "gpu", []int{0}, "GPU-0")
+	s.run("old", "removed", []int{0}, "GPU-1") // its pool is no longer configured
 	s.queue("b", "gpu", 1)
 	s.queue("c", "shared", 1)
 	s.queue("d", "shared", 1)
@@ -147,8 +147,8 @@ func TestPoolsShareANode(t *testing.T) {
 // TestPoolsShareCores tests that slots of a GPU pool also take cores and memory of their node.
 func TestPoolsShareCores(t *testing.T) {
 	s := newStage(t, 4)
-	s.run("a", "gpu", []int32{0, 1, 2}, "GPU-0", "GPU-1", "GPU-2") // 6 of 8 cores
-	s.run("b", "cpu", []int32{7})
+	s.run("a", "gpu", []int{0, 1, 2}, "GPU-0", "GPU-1", "GPU-2") // 6 of 8 cores
+	s.run("b", "cpu", []int{7})
 	s.queue("c", "cpu", 1)
 	s.queue("d", "cpu", 1)
 	places, waits := s.decide()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
 )
@@ -93,9 +94,8 @@ func explanation(a rows.AllocationChange) (logs.Batch, bool) {
 	case a.Unstarted && a.ExitReason != "":
 		texts = append(texts, fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason))
 	}
-	b := logs.Batch{TaskID: a.ID[:dot], Origin: logs.Origin{AllocationID: a.ID}, Shipper: "master/" + a.ID}
-	for _, text := range texts {
-		b.Lines = append(b.Lines, logs.Line{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text})
-	}
-	return b, len(b.Lines) > 0
+	lines := each.Of(texts, func(text string) logs.Line {
+		return logs.Line{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text}
+	})
+	return logs.Batch{TaskID: a.ID[:dot], Origin: logs.Origin{AllocationID: a.ID}, Shipper: "master/" + a.ID, Lines: lines}, len(lines) > 0
 }

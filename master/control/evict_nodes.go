@@ -45,7 +45,7 @@ func (d *attemptPass) eviction(a *rows.LiveAllocation, trial bool) (lifecycle.Ac
 			return lifecycle.ActionPreempt, fmt.Sprintf("node %s %s", n.Name, d.leaves[m.NodeID])
 		default:
 			for i, id := range m.SlotIDs {
-				s := sched.Slot{ID: int(id)}
+				s := sched.Slot{ID: id}
 				if i < len(m.Devices) {
 					s.Device = m.Devices[i]
 				}

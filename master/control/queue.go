@@ -222,11 +222,7 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
 		for _, x := range a.Members {
-			part := sched.Part{NodeID: x.NodeID}
-			for _, s := range x.SlotIDs {
-				part.SlotIDs = append(part.SlotIDs, int(s))
-			}
-			r.Parts = append(r.Parts, part)
+			r.Parts = append(r.Parts, sched.Part{NodeID: x.NodeID, SlotIDs: x.SlotIDs})
 			if len(x.Devices) > 0 {
 				in.addDevices(a, x)
 			}

@@ -2,6 +2,7 @@ package database
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -86,9 +87,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, AsFault(err)
 	}
-	if opts.Within == 0 {
-		opts.Within = callTimeout
-	}
+	opts.Within = cmp.Or(opts.Within, callTimeout)
 	return &DB{on: pool, pool: pool, dsn: dsn, within: opts.Within, owners: newOwners(cfg.MaxConns)}, nil
 }
 

@@ -60,6 +60,11 @@ func (db *DB) query(ctx context.Context, sql string, args ...any) (r pgx.Rows, r
 
 // Rows collects a query's rows by the names of T's fields (tag db).
 func Rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	return collect(ctx, db, pgx.RowToStructByName[T], sql, args)
+}
+
+// collect makes a value of each row.
+func collect[T any](ctx context.Context, db *DB, of pgx.RowToFunc[T], sql string, args []any) ([]T, error) {
 	ctx, cancel := db.Bounded(ctx)
 	defer cancel()
 	r, release, err := db.query(ctx, sql, args...)
@@ -67,7 +72,7 @@ func Rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, err
 		return nil, err
 	}
 	defer release()
-	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowToStructByName[T])
+	list, err := pgx.CollectRows(limited(ctx, r), of)
 	return list, AsFault(err)
 }
 
@@ -126,15 +131,7 @@ func Map[K comparable, V any](ctx context.Context, db *DB, sql string, args ...a
 
 // Scalars reads a column.
 func Scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
-	ctx, cancel := db.Bounded(ctx)
-	defer cancel()
-	r, release, err := db.query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowTo[T])
-	return list, AsFault(err)
+	return collect(ctx, db, pgx.RowTo[T], sql, args)
 }
 
 // ErrSkipRest ends Each, which then returns no error.

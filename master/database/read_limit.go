@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -55,12 +56,7 @@ func (r *limitedRows) Next() bool {
 	return true
 }
 
-func (r *limitedRows) Err() error {
-	if r.err != nil {
-		return r.err
-	}
-	return r.Rows.Err()
-}
+func (r *limitedRows) Err() error { return cmp.Or(r.err, r.Rows.Err()) }
 
 // RowsUpTo is rows, but ends after the row with which the rows have so many bytes; then full is true.
 func RowsUpTo[T any](ctx context.Context, db *DB, bytes int, sql string, args ...any) (list []T, full bool, err error) {

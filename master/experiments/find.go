@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -48,10 +49,7 @@ func PageOf[T any](ctx context.Context, in auth.Scope, q query.Search, w v1.Wind
 	count func(context.Context, *database.DB, auth.Scope, query.Search) (int, error),
 	find func(ctx context.Context, db *database.DB, in auth.Scope, q query.Search, offset, limit int) ([]T, int, error),
 ) ([]T, v1.Pagination, error) {
-	offset, limit := w.Offset, w.Limit
-	if limit == 0 {
-		limit = pageSize
-	}
+	offset, limit := w.Offset, cmp.Or(w.Limit, pageSize)
 	if offset < 0 || limit < 0 {
 		total, err := count(ctx, db, in, q)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/search/budget"
 )
 
@@ -146,10 +147,7 @@ func (m *Memory) NoRoom(ctx context.Context, db *database.DB, ids []int) (map[in
 	if err != nil {
 		return nil, err
 	}
-	asked := make(map[int]bool, len(ids))
-	for _, id := range ids {
-		asked[id] = true
-	}
+	asked := each.Set(ids, func(id int) int { return id })
 	owners, all := map[int]int64{}, int64(0)
 	for _, h := range list {
 		if h.Running {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -118,9 +119,7 @@ const pageSize = 100
 // window applies the rules for lists of experiments: without a limit there are a
 // hundred, and an offset outside the list moves to its nearest end.
 func window(w v1.Window, total int) v1.Pagination {
-	if w.Limit == 0 {
-		w.Limit = pageSize
-	}
+	w.Limit = cmp.Or(w.Limit, pageSize)
 	if w.Offset < 0 {
 		w.Offset += total
 	}

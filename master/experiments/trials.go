@@ -261,9 +261,5 @@ func (d Deps) VisibleTrials(ctx context.Context, c *rest.Call, ids []int) ([]v1.
 // HParamsOf reads the hyperparameters of trials.
 func (d Deps) HParamsOf(ctx context.Context, trials []int) (map[int][]byte, error) {
 	list, err := TrialsByID(ctx, d.DB, trials)
-	of := make(map[int][]byte, len(list))
-	for _, t := range list {
-		of[t.ID] = t.HParams
-	}
-	return of, err
+	return each.Map(list, func(t Trial) (int, []byte) { return t.ID, t.HParams }), err
 }

@@ -3,6 +3,7 @@ package jsontext
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -36,4 +37,17 @@ func CheckDigits(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// FiniteOrText is a number that JSON has, or the name with which Determined's clients write it: NaN, Infinity, -Infinity.
+func FiniteOrText(f float64) any {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	return f
 }

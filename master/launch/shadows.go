@@ -6,6 +6,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // frameworks are packages after which people name files of their own. Python looks into the task's folder first, so the
@@ -22,10 +24,7 @@ const (
 
 // shadows returns a remark for each file or folder that is imported in place of a package. The files are clean and sorted.
 func (c *Code) shadows(files []submittedFile) (remarks []string, err error) {
-	there := map[string]bool{}
-	for _, f := range files {
-		there[f.Path] = f.Type == fileRegular
-	}
+	there := each.Map(files, func(f submittedFile) (string, bool) { return f.Path, f.Type == fileRegular })
 	for _, name := range frameworks() {
 		own := name + ".py"
 		if !there[own] {

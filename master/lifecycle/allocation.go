@@ -331,12 +331,9 @@ func endedByUs(a Allocation) bool {
 	if a.KillAt.IsZero() || a.Cause != Asked {
 		return false
 	}
-	for _, m := range a.Members {
-		if !m.Daemon && m.exited() && !m.ExitedAt.Before(a.KillAt) && (m.Stopped || a.PreemptAt.IsZero()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Members, func(m Member) bool {
+		return !m.Daemon && m.exited() && !m.ExitedAt.Before(a.KillAt) && (m.Stopped || a.PreemptAt.IsZero())
+	})
 }
 
 // stoppedMember returns the first member that Nomad stopped, and that exited with code 0; nil if none.
@@ -440,12 +437,7 @@ func overdue(a Allocation, now time.Time, t Timing) string {
 }
 
 func allClaimed(a Allocation) bool {
-	for _, m := range a.Members {
-		if !m.claimed() {
-			return false
-		}
-	}
-	return len(a.Members) > 0
+	return len(a.Members) > 0 && !slices.ContainsFunc(a.Members, func(m Member) bool { return !m.claimed() })
 }
 
 func anyClaimed(a Allocation) bool {

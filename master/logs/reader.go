@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,7 @@ func (s *Store) Reader(task string, filter Filter) (*Reader, error) {
 	for _, l := range filter.Levels {
 		r.levels |= 1 << l
 	}
-	if r.levels == 0 {
-		r.levels = -1
-	}
+	r.levels = cmp.Or(r.levels, -1)
 	return r, nil
 }
 
@@ -139,9 +138,7 @@ func (r *Reader) Backward(ctx context.Context, before int64, limit int, fn func(
 	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return before, err
 	}
-	if before == 0 {
-		before = r.log.Next
-	}
+	before = cmp.Or(before, r.log.Next)
 	r.work = r.perCall
 	for {
 		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.first(), before)

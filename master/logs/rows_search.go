@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -120,9 +121,7 @@ func (s *Store) newest(ctx context.Context, k LoggedTask, text string, before in
 	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return found, 0, err
 	}
-	if before == 0 {
-		before = r.log.Next
-	}
+	before = cmp.Or(before, r.log.Next)
 	for before > r.log.ExpiredTo {
 		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
 		if err != nil {

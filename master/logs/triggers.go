@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/logs/policy"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
@@ -112,10 +113,7 @@ func (w *watch) current(ctx context.Context) ([]*trigger, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	known := map[int]*trigger{}
-	for _, t := range w.list {
-		known[t.ID] = t
-	}
+	known := each.Keyed(w.list, func(t *trigger) int { return t.ID })
 	same := len(found) == len(w.list)
 	var list []*trigger
 	for _, t := range found {

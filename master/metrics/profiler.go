@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/optional"
@@ -122,11 +123,8 @@ func (d Deps) profilerSeries(_ context.Context, c *rest.Call, t Trial, req *v1.F
 			return err
 		}
 		sent = len(known)
-		resp := v1.GetTrialProfilerAvailableSeriesResponse{}
-		for _, s := range inOrder(known) {
-			resp.Labels = append(resp.Labels, wireSeries(t.ID, s))
-		}
-		return out.Add(resp)
+		labels := each.Of(inOrder(known), func(s report.NodeSeries) v1.TrialProfilerMetricLabels { return wireSeries(t.ID, s) })
+		return out.Add(v1.GetTrialProfilerAvailableSeriesResponse{Labels: labels})
 	})
 }
 

@@ -73,11 +73,7 @@ func (s *Summarizer) repeat(ctx context.Context, behind string, step func(ctx co
 		}
 		if sleep.For(ctx, pause) == nil && err == nil && !done.more {
 			// Wake-ups can be lost, and the rows of reports can wait for the end of an older transaction.
-			select {
-			case <-ctx.Done():
-			case <-wake:
-			case <-time.After(summarizeInterval):
-			}
+			sleep.UntilWoken(ctx, wake, summarizeInterval)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
@@ -58,10 +59,7 @@ func (v Inventory) agents(ctx context.Context, in auth.Scope, withLost bool) ([]
 	if err != nil {
 		return nil, err
 	}
-	onNode := map[string][]Holding{}
-	for _, h := range holdings {
-		onNode[h.NodeID] = append(onNode[h.NodeID], h)
-	}
+	onNode := each.Group(holdings, func(h Holding) string { return h.NodeID })
 	names, list := agentNames(all), make([]agent, 0, len(all))
 	for _, n := range all {
 		if n.Status != nodeReady && !withLost && time.Since(n.SeenAt) > reconnectWait {
@@ -82,10 +80,7 @@ func (v Inventory) holdings(ctx context.Context, in auth.Scope) ([]Holding, erro
 		return list, err
 	}
 	seen, err := Holdings(ctx, v.DB, in)
-	known := make(map[string]bool, len(seen))
-	for _, h := range seen {
-		known[h.AllocationID] = true
-	}
+	known := each.Set(seen, func(h Holding) string { return h.AllocationID })
 	for i := range list {
 		if h := &list[i]; !known[h.AllocationID] {
 			h.AllocationID, h.TaskID, h.NomadAllocID = "", "", "hidden-"+strconv.Itoa(i)

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -97,10 +98,7 @@ func (h *Holding) summary(devices []v1.Device) v1.ResourcesSummary {
 // container names a member in every answer, so that clients can join them: its
 // Nomad allocation, or before there is one its place in the attempt.
 func (h *Holding) container() string {
-	if h.NomadAllocID != "" {
-		return h.NomadAllocID
-	}
-	return h.AllocationID + "/" + strconv.Itoa(h.Rank)
+	return cmp.Or(h.NomadAllocID, h.AllocationID+"/"+strconv.Itoa(h.Rank))
 }
 
 // holds reports whether a member holds a slot of a pool.

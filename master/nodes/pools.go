@@ -25,11 +25,8 @@ func (d Deps) listPools(ctx context.Context, c *rest.Call, req *v1.GetListReques
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetResourcePoolsResponse{Pagination: &page}
-	for _, p := range pools {
-		resp.ResourcePools = append(resp.ResourcePools, d.wirePool(&p, d.countSlots(p.Name, list), loads[p.Name]))
-	}
-	return resp, nil
+	shown := each.Of(pools, func(p pool.Pool) v1.ResourcePool { return d.wirePool(&p, d.countSlots(p.Name, list), loads[p.Name]) })
+	return &v1.GetResourcePoolsResponse{Pagination: &page, ResourcePools: shown}, nil
 }
 
 // schedulerTypes and fittings are those of pools on the wire.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
@@ -23,11 +24,7 @@ func (d Deps) onSlot() rest.Object[nodeSlot] {
 }
 
 func (d Deps) listSlots(_ context.Context, _ *rest.Call, n agent, _ *v1.None) (*v1.SlotsResponse, error) {
-	resp := &v1.SlotsResponse{Slots: []v1.Slot{}}
-	for _, id := range slices.Sorted(maps.Keys(n.Slots)) {
-		resp.Slots = append(resp.Slots, n.Slots[id])
-	}
-	return resp, nil
+	return &v1.SlotsResponse{Slots: each.Of(slices.Sorted(maps.Keys(n.Slots)), func(id string) v1.Slot { return n.Slots[id] })}, nil
 }
 
 // slotOf finds the slot in the path, on its node.

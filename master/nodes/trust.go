@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -18,10 +19,7 @@ const MaxOrphans = 1000
 
 func (d Deps) orphans(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetOrphansResponse, error) {
 	list, err := Orphans(ctx, d.DB, 0, MaxOrphans)
-	resp := &v1.GetOrphansResponse{}
-	for _, o := range list {
-		resp.Orphans = append(resp.Orphans, v1.Orphan{JobID: o.JobID, AllocationID: o.AllocationID, SubmittedAt: o.SubmittedAt,
-			SeenAt: o.SeenAt, StopAt: o.SeenAt.Add(OrphanGrace)})
-	}
-	return resp, err
+	return &v1.GetOrphansResponse{Orphans: each.Of(list, func(o Orphan) v1.Orphan {
+		return v1.Orphan{JobID: o.JobID, AllocationID: o.AllocationID, SubmittedAt: o.SubmittedAt, SeenAt: o.SeenAt, StopAt: o.SeenAt.Add(OrphanGrace)}
+	})}, err
 }

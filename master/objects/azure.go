@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -58,11 +59,7 @@ func (s *azureStore) at(key string) string { return s.base + "/" + key }
 func (s *azureStore) url(key string, query url.Values) string {
 	address := s.base
 	if key != "" {
-		words := strings.Split(key, "/")
-		for i, word := range words {
-			words[i] = url.PathEscape(word)
-		}
-		address += "/" + strings.Join(words, "/")
+		address += "/" + strings.Join(each.Of(strings.Split(key, "/"), url.PathEscape), "/")
 	}
 	all := url.Values{}
 	for _, part := range []url.Values{query, s.token} {
@@ -83,11 +80,7 @@ func (s *azureStore) page(ctx context.Context, prefix, mark string) ([]Object, s
 	if mark != "" {
 		query.Set("marker", mark)
 	}
-	resp, err := s.call(ctx, http.MethodGet, s.url("", query), azureHeader(), answers{s.way})
-	if err != nil {
-		return nil, "", err
-	}
-	text, err := read(resp)
+	text, err := s.fetch(ctx, http.MethodGet, s.url("", query), azureHeader())
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,11 +114,8 @@ func (s *azureStore) open(ctx context.Context, key string) (io.ReadCloser, Objec
 func (s *azureStore) remove(ctx context.Context, key string) error {
 	header := azureHeader()
 	header.Set("X-Ms-Delete-Snapshots", "include") // Azure does not remove a blob with snapshots otherwise
-	resp, err := s.call(ctx, http.MethodDelete, s.url(key, nil), header, answers{s.way})
-	if err != nil {
-		return err
-	}
-	return drop(resp)
+	_, err := s.fetch(ctx, http.MethodDelete, s.url(key, nil), header)
+	return err
 }
 
 // azureSays finds the code of an error.

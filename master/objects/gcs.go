@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -51,11 +52,8 @@ type gcsStore struct {
 
 // OpenGCS makes a client of a bucket; it sends no request.
 func OpenGCS(g GCS) *Bucket {
-	s := &gcsStore{name: g.Bucket, base: g.Endpoint, size: gcsPage, web: newWeb()}
+	s := &gcsStore{name: g.Bucket, base: cmp.Or(g.Endpoint, emulatorAt(os.Getenv(gcsEmulator))), size: gcsPage, web: newWeb()}
 	s.words = googleSays
-	if s.base == "" {
-		s.base = emulatorAt(os.Getenv(gcsEmulator))
-	}
 	if s.base == "" {
 		s.base = gcsHost
 		s.sign = (&googleSignIn{credentials: g.Credentials}).sign
@@ -81,11 +79,7 @@ func (s *gcsStore) page(ctx context.Context, prefix, mark string) ([]Object, str
 	if mark != "" {
 		query.Set("pageToken", mark)
 	}
-	resp, err := s.call(ctx, http.MethodGet, s.base+"?"+query.Encode(), nil, answers{s.way})
-	if err != nil {
-		return nil, "", err
-	}
-	text, err := read(resp)
+	text, err := s.fetch(ctx, http.MethodGet, s.base+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -117,11 +111,8 @@ func (s *gcsStore) open(ctx context.Context, key string) (io.ReadCloser, Object,
 }
 
 func (s *gcsStore) remove(ctx context.Context, key string) error {
-	resp, err := s.call(ctx, http.MethodDelete, s.url(key), nil, answers{s.way})
-	if err != nil {
-		return err
-	}
-	return drop(resp)
+	_, err := s.fetch(ctx, http.MethodDelete, s.url(key), nil)
+	return err
 }
 
 // googleSays finds the message of an error.

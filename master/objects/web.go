@@ -126,8 +126,12 @@ func (w *web) fault(err error, what, remedy string) error {
 	return fault.Wrap(fault.Invalid, err, "the object store rejects %s: %s", what, said)
 }
 
-// read reads a whole response, whose size is limited.
-func read(resp *http.Response) ([]byte, error) {
+// fetch makes a call, and reads the whole response, whose size is limited.
+func (w *web) fetch(ctx context.Context, method, address string, header http.Header) ([]byte, error) {
+	resp, err := w.call(ctx, method, address, header, answers{w.way})
+	if err != nil {
+		return nil, err
+	}
 	text, err := io.ReadAll(resp.Body)
 	return text, errors.Join(err, resp.Body.Close())
 }
@@ -136,10 +140,4 @@ func read(resp *http.Response) ([]byte, error) {
 func contentOf(resp *http.Response, key string) (io.ReadCloser, Object, error) {
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if the store sends none
 	return resp.Body, Object{Key: key, Size: resp.ContentLength, Modified: modified}, nil
-}
-
-// drop discards a response.
-func drop(resp *http.Response) error {
-	_, err := io.Copy(io.Discard, resp.Body)
-	return errors.Join(err, resp.Body.Close())
 }

@@ -35,8 +35,8 @@ func webStores(t *testing.T, silent time.Duration, answer http.HandlerFunc) map[
 	return all
 }
 
-// each makes each call on each kind.
-func each(t *testing.T, all map[string]*Bucket, check func(what string, err error)) {
+// ofEach makes each call on each kind.
+func ofEach(t *testing.T, all map[string]*Bucket, check func(what string, err error)) {
 	t.Helper()
 	for kind, b := range all {
 		for name, call := range calls(b) {
@@ -53,7 +53,7 @@ func TestWebRedirectsAreNotFollowed(t *testing.T) {
 		all := webStores(t, atLeast, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, inside.URL+"/latest/meta-data", code)
 		})
-		each(t, all, func(what string, err error) {
+		ofEach(t, all, func(what string, err error) {
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("redirect (%d)", code)) {
 				t.Errorf("%d, %s: %v", code, what, err)
 			}
@@ -80,7 +80,7 @@ func TestWebErrors(t *testing.T) {
 			w.WriteHeader(code)
 			_, _ = io.WriteString(w, strings.Repeat("text ", 1000))
 		})
-		each(t, all, func(what string, err error) {
+		ofEach(t, all, func(what string, err error) {
 			if code == 404 && strings.HasSuffix(what, "Remove") {
 				if err != nil {
 					t.Errorf("%s of an object that was removed: %v", what, err)
@@ -100,7 +100,7 @@ func TestWebErrors(t *testing.T) {
 		}
 	}
 	all := webStores(t, atLeast, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	each(t, all, func(what string, err error) {
+	ofEach(t, all, func(what string, err error) {
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not answer for") || strings.Contains(err.Error(), "topsecret") {
 			t.Errorf("%s of a store that hangs up: %v", what, err)
 		}
@@ -178,7 +178,7 @@ func TestWebAnswersAreCutOff(t *testing.T) {
 
 func TestASilentWebStoreIsLeft(t *testing.T) {
 	all := webStores(t, soon, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	each(t, all, func(what string, err error) {
+	ofEach(t, all, func(what string, err error) {
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "within 300ms") || strings.Contains(err.Error(), "topsecret") {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -128,11 +128,7 @@ type provider struct {
 // New returns providers that send browsers back to the address callback. It contacts none of them.
 func New(configs []Config, callback string) *Providers {
 	client := &http.Client{Timeout: requestTimeout, Transport: bounded{http.DefaultTransport}}
-	p := &Providers{}
-	for _, c := range configs {
-		p.list = append(p.list, &provider{Config: c, callback: callback, client: client})
-	}
-	return p
+	return &Providers{list: each.Of(configs, func(c Config) *provider { return &provider{Config: c, callback: callback, client: client} })}
 }
 
 // bounded limits the bodies of responses.

@@ -123,7 +123,7 @@ func constraints(j *api.Job) []Comparison {
 func AllAffinities(j *api.Job) []Affinity {
 	g := j.TaskGroups[0]
 	return each.Of(slices.Concat(j.Affinities, g.Affinities, g.Tasks[0].Affinities), func(a *api.Affinity) Affinity {
-		return Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, int(optional.Or(a.Weight, 50))}
+		return Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, int(optional.Or(a.Weight, defaultWeight))}
 	})
 }
 
@@ -134,7 +134,7 @@ func (p *Pool) Spreads() []Spread {
 	}
 	var list []Spread
 	for _, s := range slices.Concat(p.Job.Spreads, p.Job.TaskGroups[0].Spreads) {
-		spread := Spread{Attribute: s.Attribute, Weight: int(optional.Or(s.Weight, 50))}
+		spread := Spread{Attribute: s.Attribute, Weight: int(optional.Or(s.Weight, defaultWeight))}
 		for _, t := range s.SpreadTarget {
 			spread.Targets = append(spread.Targets, SpreadTarget{t.Value, int(t.Percent)})
 		}
@@ -145,11 +145,7 @@ func (p *Pool) Spreads() []Spread {
 
 // Comparisons returns all comparisons with which a job chooses nodes.
 func Comparisons(j *api.Job) []Comparison {
-	list := constraints(j)
-	for _, a := range AllAffinities(j) {
-		list = append(list, a.Comparison)
-	}
-	return list
+	return append(constraints(j), each.Of(AllAffinities(j), func(a Affinity) Comparison { return a.Comparison })...)
 }
 
 // HostVolumes returns the host volumes that a node must have for the pool's tasks, by their

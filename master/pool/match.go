@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/regex"
 )
 
@@ -34,6 +36,27 @@ type Spread struct {
 type SpreadTarget struct {
 	Value   string
 	Percent int
+}
+
+// defaultWeight is the weight of an affinity or spread without one, as in Nomad.
+const defaultWeight = 50
+
+// Asked returns the constraints, affinities and spreads of environment.nomad.
+func Asked(n *expconf.Nomad) (constraints []Comparison, affinities []Affinity, spreads []Spread) {
+	for _, x := range n.Constraints {
+		constraints = append(constraints, Comparison(x))
+	}
+	for _, x := range n.Affinities {
+		affinities = append(affinities, Affinity{Comparison{x.Attribute, x.Operator, x.Value}, cmp.Or(optional.Value(x.Weight), defaultWeight)})
+	}
+	for _, x := range n.Spread {
+		s := Spread{Attribute: x.Attribute, Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)}
+		for _, t := range x.Targets {
+			s.Targets = append(s.Targets, SpreadTarget(t))
+		}
+		spreads = append(spreads, s)
+	}
+	return constraints, affinities, spreads
 }
 
 // Shares returns the share of each value that nodes have, from 0 to 1.

@@ -213,9 +213,7 @@ func pageStarting(t taskService) page {
 			p.Text = fmt.Sprintf("No program of the task listens on port %d of its loopback interface yet.", t.at.port)
 		}
 	}
-	if p.Text == "" {
-		p.Text = "Nothing is known yet about when it begins."
-	}
+	p.Text = cmp.Or(p.Text, "Nothing is known yet about when it begins.")
 	p.Text += "\nThis page looks again every few seconds."
 	return p
 }

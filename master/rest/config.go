@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -114,9 +115,7 @@ func newLimits(cfg Receiving) *Limits {
 		l.Spool = spool.New(os.TempDir(), maxSpool)
 	}
 	l.Unread = spool.New(l.Spool.Path(), maxUnread)
-	if l.Stall == 0 {
-		l.Stall = stallTimeout
-	}
+	l.Stall = cmp.Or(l.Stall, stallTimeout)
 	return l
 }
 

@@ -287,10 +287,7 @@ func (b *arrival) finish(c *Call) error {
 			return fault.New(fault.Invalid, "the body is longer than its Content-Length")
 		}
 	}
-	if err := c.ctx.Request().CloseBodyStream(); err != nil {
-		return err
-	}
-	return nil
+	return c.ctx.Request().CloseBodyStream()
 }
 
 // maxDiscard is how much of a rejected body is read nevertheless. A client that still sends

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -20,11 +21,8 @@ type Request struct {
 func (q *Request) Param(name string) string { return q.ctx.Params(name) }
 
 // Params are all variable parts of the path, in their order.
-func (q *Request) Params() (values []string) {
-	for _, name := range q.ctx.Route().Params {
-		values = append(values, q.ctx.Params(name))
-	}
-	return values
+func (q *Request) Params() []string {
+	return each.Of(q.ctx.Route().Params, func(name string) string { return q.ctx.Params(name) })
 }
 
 // Get is a header of the request.

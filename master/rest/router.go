@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -61,9 +62,7 @@ func New(ctx context.Context, cfg Config) *Router {
 	if cfg.Trail == nil {
 		cfg.Trail = noTrail{}
 	}
-	if cfg.MaxConnections == 0 {
-		cfg.MaxConnections = DefaultMaxConnections
-	}
+	cfg.MaxConnections = cmp.Or(cfg.MaxConnections, DefaultMaxConnections)
 	r := &Router{cfg: cfg, log: cfg.Log, stopping: ctx, Limits: newLimits(cfg.Receiving), hosts: newHosts(cfg.Hosts), meters: newMeters(), polls: &polls{}, pages: newPages(cfg.Pages),
 		admission: map[v1.Access]func(c *Call, run func(who auth.Who) error) error{}}
 	r.open, r.docs = newOpenAnswers(&r.cfg), r.newDocs()

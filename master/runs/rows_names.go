@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/find/query"
 	"github.com/detent-ml/detent/master/jsontext"
 	"github.com/detent-ml/detent/master/metrics"
@@ -65,11 +66,7 @@ func namesOf(ctx context.Context, db *database.DB, in auth.Scope, project int, c
 	if err != nil {
 		return nil, err
 	}
-	var list []NamedValue
-	for _, name := range found.Sorted() {
-		list = append(list, NamedValue{name, found.Kept[name]})
-	}
-	return list, nil
+	return each.Of(found.Sorted(), func(name string) NamedValue { return NamedValue{name, found.Kept[name]} }), nil
 }
 
 // MetadataValues lists the texts that a project's runs have under a key of their metadata; for a

@@ -87,9 +87,12 @@ func (b *block) countLinks() {
 
 // groupsFor is the least number of groups that have so many free slots together, at least 1. More slots than are free
 // need all groups.
-func (g *linkGroups) groupsFor(slots int) int {
+func (g *linkGroups) groupsFor(slots int) int { return groupsIn(g.reach, slots) }
+
+// groupsIn is the least number of groups that reach so many slots together, at least 1.
+func groupsIn(reach []int, slots int) int {
 	k := 1
-	for k < len(g.reach) && g.reach[k-1] < slots {
+	for k < len(reach) && reach[k-1] < slots {
 		k++
 	}
 	return k
@@ -189,13 +192,7 @@ func (inv *inventory) groupsOn(b, slots int) int {
 func (inv *inventory) minds(s *shelf) bool { return inv.linked && s == inv.nows }
 
 // fewestGroups is the least number of groups for a part of so many slots on any empty node.
-func (inv *inventory) fewestGroups(slots int) int {
-	k := 1
-	for k < len(inv.reach) && inv.reach[k-1] < slots {
-		k++
-	}
-	return k
-}
+func (inv *inventory) fewestGroups(slots int) int { return groupsIn(inv.reach, slots) }
 
 // noteLinks records what the best groups of an empty block have together.
 func (inv *inventory) noteLinks(b *block) {

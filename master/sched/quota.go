@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -168,12 +169,7 @@ func (b *bounds) demand(r *Request, claimed map[*Quota]int) int {
 }
 
 // most is the lower one of its bounds; nil if it has none.
-func (q *Quota) most() *int {
-	if q.Soft != nil {
-		return q.Soft
-	}
-	return q.Hard
-}
+func (q *Quota) most() *int { return cmp.Or(q.Soft, q.Hard) }
 
 // considerLate considers the requests over a soft bound, for slots that all others leave idle. No
 // slots are promised to them, none of them becomes the head, and nobody leaves for them.

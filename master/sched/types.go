@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -20,12 +21,7 @@ type Node struct {
 }
 
 // rated is the id by which choices know the node.
-func (n *Node) rated() string {
-	if n.like != "" {
-		return n.like
-	}
-	return n.ID
-}
+func (n *Node) rated() string { return cmp.Or(n.like, n.ID) }
 
 // A Slot is the unit in which trials request resources: a whole device, or a share of a node's cores
 // and memory.

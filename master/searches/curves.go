@@ -53,9 +53,7 @@ func (d Deps) listTrials(ctx context.Context, c *rest.Call, e experiments.Head, 
 	if len(list) > 0 && (whole < len(list) || full || len(list) == f.Limit) {
 		resp.Next = list[whole-1].ID
 	}
-	for _, t := range list[:whole] {
-		resp.Trials = append(resp.Trials, wireSearchTrial(t, curves[t.ID], points))
-	}
+	resp.Trials = each.Of(list[:whole], func(t Trial) v1.SearchTrial { return wireSearchTrial(t, curves[t.ID], points) })
 	return resp, nil
 }
 

@@ -1,6 +1,7 @@
 package searches
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -78,10 +79,7 @@ func wireSearcherEvent(e search.OutsideEvent) v1.SearcherEvent {
 		w.TrialClosed = &v1.SearcherEventTrial{RequestID: e.Closed.Name}
 	case e.Exited != nil:
 		reason := map[string]string{"errored": "ERRORED", "canceled": "USER_CANCELED", "invalid_hp": "INVALID_HP"}[e.Exited.Reason]
-		if reason == "" {
-			reason = "UNSPECIFIED"
-		}
-		w.TrialExitedEarly = &v1.SearcherEventExit{RequestID: e.Exited.Name, ExitedReason: "EXITED_REASON_" + reason}
+		w.TrialExitedEarly = &v1.SearcherEventExit{RequestID: e.Exited.Name, ExitedReason: "EXITED_REASON_" + cmp.Or(reason, "UNSPECIFIED")}
 	case e.Progress != nil:
 		w.TrialProgress = &v1.SearcherEventProgress{RequestID: e.Progress.Name, PartialUnits: e.Progress.Units}
 	default:

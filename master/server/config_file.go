@@ -19,9 +19,7 @@ import (
 func (c *Config) read(src []byte) (f fileReader) {
 	f = newFileReader()
 	root, problems := document.Parse("", src, document.StoredLimits())
-	for _, p := range problems {
-		f.problems = append(f.problems, p.String())
-	}
+	f.problems = each.Of(problems, document.Problem.String)
 	if f.unread = len(problems) > 0; !f.unread {
 		f.unread = !f.value(root, reflect.ValueOf(c).Elem(), "")
 	}

@@ -248,10 +248,7 @@ func (c *Config) fill() {
 	}
 	c.DefaultComputePool = cmp.Or(c.DefaultComputePool, c.Pools[0].Name)
 	c.DefaultAuxPool = cmp.Or(c.DefaultAuxPool, c.lastingPool(), c.DefaultComputePool)
-	if c.PublicURL == "" {
-		c.PublicURL = c.scheme() + "://" + c.Listen
-	}
-	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	c.PublicURL = strings.TrimRight(cmp.Or(c.PublicURL, c.scheme()+"://"+c.Listen), "/")
 	c.Vault.fill()
 	c.Webhooks.BaseURL = strings.TrimRight(cmp.Or(c.Webhooks.BaseURL, c.PublicURL), "/")
 	c.WebIdentity.Audience = cmp.Or(c.WebIdentity.Audience, "sts.amazonaws.com")

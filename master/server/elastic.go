@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -94,9 +95,5 @@ func (c *Config) checkAuxPool(k *checker) {
 }
 
 func (p *PoolConfig) classes() []pool.Class {
-	var list []pool.Class
-	for _, c := range p.Classes {
-		list = append(list, pool.Class(c))
-	}
-	return list
+	return each.Of(p.Classes, func(c NodeClassConfig) pool.Class { return pool.Class(c) })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // JobSignInConfig is a job of Nomad that may sign in.
@@ -57,8 +58,6 @@ func (m *master) jobSignIn() *accounts.JobSignIn {
 		j, err := m.nomad.VerifyJob(ctx, jwt, audience)
 		return accounts.SignedJob(j), err
 	}}
-	for _, j := range m.cfg.JobSignIn {
-		s.Jobs = append(s.Jobs, accounts.JobUser(j))
-	}
+	s.Jobs = each.Of(m.cfg.JobSignIn, func(j JobSignInConfig) accounts.JobUser { return accounts.JobUser(j) })
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 )
 
@@ -66,16 +67,10 @@ func (p *PoolConfig) checkPodSpecs(k *checker, at string) {
 }
 
 // podLabels and podLimits are the tables as the other parts of the master use them.
-func (p *PoolConfig) podLabels() (list []expconf.PodLabel) {
-	for _, l := range p.PodLabels {
-		list = append(list, expconf.PodLabel(l))
-	}
-	return list
+func (p *PoolConfig) podLabels() []expconf.PodLabel {
+	return each.Of(p.PodLabels, func(l PodLabelConfig) expconf.PodLabel { return expconf.PodLabel(l) })
 }
 
-func (p *PoolConfig) podLimits() (list []expconf.PodLimit) {
-	for _, l := range p.PodLimits {
-		list = append(list, expconf.PodLimit(l))
-	}
-	return list
+func (p *PoolConfig) podLimits() []expconf.PodLimit {
+	return each.Of(p.PodLimits, func(l PodLimitConfig) expconf.PodLimit { return expconf.PodLimit(l) })
 }

@@ -127,11 +127,7 @@ func (v *VaultConfig) checkSecrets(k *checker) {
 
 // userSecrets are the secrets that users may mount.
 func (v *VaultConfig) userSecrets() task.Secrets {
-	list := make(task.Secrets, len(v.Secrets))
-	for i, s := range v.Secrets {
-		list[i] = task.Secret(s)
-	}
-	return list
+	return each.Of(v.Secrets, func(s UserSecretConfig) task.Secret { return task.Secret(s) })
 }
 
 // WebIdentityConfig lets tasks sign in to S3 with their Nomad workload identities, if the store

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 func TestOverlay(t *testing.T) {
@@ -20,10 +21,10 @@ func TestOverlay(t *testing.T) {
 		HostPaths:   []expconf.NomadHostPath{{HostPath: "/h", ContainerPath: "/h"}},
 	})
 	want := jobspecs.Overlay{
-		Constraints: []jobspecs.Constraint{{Attribute: "${meta.a}", Value: "1"}},
-		Affinities: []jobspecs.Affinity{{Constraint: jobspecs.Constraint{Attribute: "${meta.b}", Operator: "!=", Value: "2"}, Weight: 50},
-			{Constraint: jobspecs.Constraint{Attribute: "${meta.c}", Value: "3"}, Weight: -20}},
-		Spreads: []jobspecs.Spread{{Attribute: "${meta.d}", Weight: 50, Targets: []jobspecs.SpreadTarget{{Value: "x", Percent: 70}}}},
+		Constraints: []pool.Comparison{{Attribute: "${meta.a}", Value: "1"}},
+		Affinities: []pool.Affinity{{Comparison: pool.Comparison{Attribute: "${meta.b}", Operator: "!=", Value: "2"}, Weight: 50},
+			{Comparison: pool.Comparison{Attribute: "${meta.c}", Value: "3"}, Weight: -20}},
+		Spreads: []pool.Spread{{Attribute: "${meta.d}", Weight: 50, Targets: []pool.SpreadTarget{{Value: "x", Percent: 70}}}},
 		Meta:    map[string]string{"team": "vision"},
 		Volumes: []jobspecs.Volume{{Name: "v", Path: "/v", ReadOnly: true}},
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -165,10 +166,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	if cfg.Searcher.Steers() { // the harness requests the length of training from the master, repeatedly
 		env["DET_SEARCHER_API"] = "ops"
 	}
-	checkpoint := m.Checkpoint
-	if checkpoint == nil {
-		checkpoint = a.WarmStart // its steps are those of another trial, so they do not count here
-	}
+	checkpoint := cmp.Or(m.Checkpoint, a.WarmStart) // the steps of WarmStart are those of another trial, so they do not count here
 	if checkpoint != nil {
 		env["DET_LATEST_CHECKPOINT"] = *checkpoint
 	}

@@ -29,7 +29,7 @@ func TestTicketsAndCookies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := accounts.NewSession(ctx, w.DB, user, hash, time.Hour); err != nil {
+	if _, err := accounts.NewSession(ctx, w.DB, user, hash, time.Hour, accounts.Place{}); err != nil {
 		t.Fatal(err)
 	}
 	who, err := accounts.SessionWho(ctx, w.DB, false, auth.HashToken(token))

@@ -122,17 +122,37 @@ func (s *splitter) message() error {
 	return nil
 }
 
-// fields calls fn for each field of an object whose opening brace was read; fn reads the value
-// of the field.
-func (s *splitter) fields(fn func(name string, raw []byte) error) error {
-	for first := true; ; first = false {
+// items calls item with the number and the first byte of each item of a list, or of an object,
+// whose opening bracket was read; item reads the rest.
+func (s *splitter) items(end byte, item func(i int, first byte) error) error {
+	for i := 0; ; i++ {
 		c, err := s.next()
+		if err != nil {
+			return err
+		}
+		if c == end && i == 0 {
+			return nil
+		}
+		if err := item(i, c); err != nil {
+			return err
+		}
+		c, err = s.next()
 		switch {
 		case err != nil:
 			return err
-		case c == '}' && first:
+		case c == end:
 			return nil
-		case c != '"':
+		case c != ',':
+			return jsontext.ErrSyntax
+		}
+	}
+}
+
+// fields calls fn for each field of an object whose opening brace was read; fn reads the value
+// of the field.
+func (s *splitter) fields(fn func(name string, raw []byte) error) error {
+	return s.items('}', func(_ int, first byte) error {
+		if first != '"' {
 			return jsontext.ErrSyntax
 		}
 		if err := s.back(); err != nil {
@@ -149,19 +169,8 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 		if err := s.expect(':'); err != nil {
 			return err
 		}
-		if err := fn(name, raw.Bytes()); err != nil {
-			return err
-		}
-		c, err = s.next()
-		switch {
-		case err != nil:
-			return err
-		case c == '}':
-			return nil
-		case c != ',':
-			return jsontext.ErrSyntax
-		}
-	}
+		return fn(name, raw.Bytes())
+	})
 }
 
 // limited is a buffer with a maximum size.
@@ -306,29 +315,12 @@ func (s *splitter) files() error {
 	if c != '[' {
 		return fmt.Errorf("%s: expected a list of files", s.field)
 	}
-	for i := 0; ; i++ {
-		c, err := s.next()
-		switch {
-		case err != nil:
-			return err
-		case c == ']' && i == 0:
-			return nil
-		case c != '{':
+	return s.items(']', func(i int, first byte) error {
+		if first != '{' {
 			return fmt.Errorf("%s[%d]: expected a file", s.field, i)
 		}
-		if err := s.file(i); err != nil {
-			return err
-		}
-		c, err = s.next()
-		switch {
-		case err != nil:
-			return err
-		case c == ']':
-			return nil
-		case c != ',':
-			return jsontext.ErrSyntax
-		}
-	}
+		return s.file(i)
+	})
 }
 
 func (s *splitter) null() error {
@@ -459,7 +451,6 @@ type base64Stream struct {
 
 func (d *base64Stream) add(p []byte) error {
 	if i := bytes.IndexByte(p, '='); i >= 0 || d.pads > 0 {
-		i = max(i, 0)
 		if d.pads > 0 {
 			i = 0
 		}

@@ -1,6 +1,7 @@
 package workspaces
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -82,9 +83,7 @@ func (d Deps) newTemplate(ctx context.Context, c *rest.Call, req *v1.Template) (
 	if err := checkTemplateName("name", t.Name); err != nil {
 		return t, err
 	}
-	if t.WorkspaceID == 0 {
-		t.WorkspaceID = Default
-	}
+	t.WorkspaceID = cmp.Or(t.WorkspaceID, Default)
 	ws, err := Get(ctx, d.DB, t.WorkspaceID)
 	if err == nil {
 		err = c.May(auth.Create, t.Object())

@@ -242,8 +242,7 @@ func (c *Cluster) allocDir(client string) string {
 }
 
 func (c *Cluster) clientConfig(client Client) []byte {
-	pool, slots := client.Pool, client.Slots
-	pool, slots = cmp.Or(pool, "default"), cmp.Or(slots, c.state.Slots)
+	pool, slots := cmp.Or(client.Pool, "default"), cmp.Or(client.Slots, c.state.Slots)
 	first := c.state.Ports[portTasks] + client.Index*portsPerAgent
 	var b strings.Builder
 	c.nomad().writeAgent(&b, nomadSpec{name: c.nodeName(client.Name), part: clientPart(client.Name), consul: consulPart(client.Name), host: client.address(), rpc: client.address()})

@@ -112,18 +112,9 @@ func (c consulServer) leave(ctx context.Context, client Client) error {
 	if !c.state.Processes[part].Alive() {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.urlAt(client.address(), c.state.Ports[part])+"/v1/agent/leave", nil)
-	if err != nil {
-		return err
-	}
-	if tokens := c.state.ConsulACL; tokens != nil {
-		req.Header.Set("X-Consul-Token", tokens.Management)
-	}
-	resp, err := c.do(req)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	management, _ := c.ConsulTokens()
+	_, err := c.exchange(ctx, http.MethodPut, c.urlAt(client.address(), c.state.Ports[part])+"/v1/agent/leave", "X-Consul-Token", management, nil)
+	return err
 }
 
 func (c consulServer) url() string { return c.localURL(c.state.Ports[portConsul]) }

@@ -145,13 +145,9 @@ func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
 
 // pools adds a pool of the GPUs, and one for work without GPUs, if the master's configuration names no
 // pools.
-func (c masterServer) pools(env map[string]string) error {
-	given, err := c.given()
-	if err != nil {
-		return err
-	}
+func (c masterServer) pools(given map[string]any, env map[string]string) {
 	if _, named := given["resource_pools"]; named || !c.state.GPUs.any() {
-		return nil
+		return
 	}
 	kind := "GPUs of this machine"
 	if !c.state.GPUs.Real {
@@ -161,5 +157,4 @@ func (c masterServer) pools(env map[string]string) error {
 		` {name: aux, description: %q, slots: cpu, driver: raw_exec, slots_per_node: %d, memory_mb_per_slot: 256}]`,
 		kind, "cores, for work without GPUs", max(c.state.Slots, runtime.NumCPU()))
 	env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] = "aux"
-	return nil
 }

@@ -95,13 +95,13 @@ func TestGPUsOfNodes(t *testing.T) {
 func TestPoolsOfTheMaster(t *testing.T) {
 	c := &Cluster{dir: t.TempDir()}
 	env := map[string]string{}
-	if err := c.master().pools(env); err != nil || len(env) > 0 {
-		t.Errorf("without GPUs: %v, %v", env, err)
+	if c.master().pools(nil, env); len(env) > 0 {
+		t.Errorf("without GPUs: %v", env)
 	}
 	c.state.GPUs = GPUs{Binary: "det-gpu", Simulated: 4}
 	c.state.Slots = 99
-	if err := c.master().pools(env); err != nil || env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] != "aux" {
-		t.Errorf("%v, %v", env, err)
+	if c.master().pools(nil, env); env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] != "aux" {
+		t.Errorf("%v", env)
 	}
 	var pools []map[string]any
 	if err := yaml.Unmarshal([]byte(env["DETENT_RESOURCE_POOLS"]), &pools); err != nil {
@@ -112,8 +112,12 @@ func TestPoolsOfTheMaster(t *testing.T) {
 	}
 	clear(env)
 	c.state.Master.Config = "resource_pools: [{name: mine}]"
-	if err := c.master().pools(env); err != nil || len(env) > 0 {
-		t.Errorf("with pools in the configuration: %v, %v", env, err)
+	given, err := c.master().given()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.master().pools(given, env); len(env) > 0 {
+		t.Errorf("with pools in the configuration: %v", env)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,13 +52,7 @@ func (c *Cluster) awaitStopped(ctx context.Context, client *api.Client, jobs map
 		if err != nil {
 			return fmt.Errorf("list Nomad's allocations: %w", err)
 		}
-		left := 0
-		for _, a := range allocs {
-			if jobs[a.Namespace+"/"+a.JobID] && mayRun(a.ClientStatus) {
-				left++
-			}
-		}
-		if left == 0 {
+		if !slices.ContainsFunc(allocs, func(a *api.AllocationListStub) bool { return jobs[a.Namespace+"/"+a.JobID] && mayRun(a.ClientStatus) }) {
 			return nil
 		}
 		if sleep.For(ctx, agentPoll) != nil {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,16 +94,10 @@ func (c *Cluster) logPath(part string) string {
 		return c.path(partPostgres, "postgres.log")
 	case partMaster:
 		found, _ := filepath.Glob(filepath.Join(c.allocDir(""), "*", "alloc", "logs", masterTask+".stderr.*"))
-		slices.SortFunc(found, func(a, b string) int {
-			if byTime := modTime(a).Compare(modTime(b)); byTime != 0 {
-				return byTime
-			}
-			return fileNumber(a) - fileNumber(b)
-		})
 		if len(found) == 0 {
 			return ""
 		}
-		return found[len(found)-1]
+		return slices.MaxFunc(found, func(a, b string) int { return cmp.Or(modTime(a).Compare(modTime(b)), fileNumber(a)-fileNumber(b)) })
 	default:
 		return c.logFile(part)
 	}

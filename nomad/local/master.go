@@ -113,8 +113,17 @@ func (c masterServer) vars() (map[string]string, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(c.checkpointFolder(env), c.pools(env), c.python(env)); err != nil {
+	given, err := c.given()
+	if err != nil {
 		return nil, err
+	}
+	if err := c.checkpointFolder(given, env); err != nil {
+		return nil, err
+	}
+	c.pools(given, env)
+	// The Python of tasks, if the master's configuration sets none.
+	if _, named := given["python"]; !named && m.Python != "" {
+		env["DETENT_PYTHON"] = m.Python
 	}
 	port, pages, count := c.state.Ports[portMaster], c.state.Ports[portPages], max(m.Count, 1)
 	if count > 1 {
@@ -184,11 +193,7 @@ func (c masterServer) tasksDomain() string {
 
 // checkpointFolder sets a folder for checkpoints in the cluster's folder, if the master's configuration
 // sets none.
-func (c masterServer) checkpointFolder(env map[string]string) error {
-	given, err := c.given()
-	if err != nil {
-		return err
-	}
+func (c masterServer) checkpointFolder(given map[string]any, env map[string]string) error {
 	if _, named := given["checkpoint_storage"]; named || env["DETENT_CHECKPOINT_STORAGE"] != "" {
 		return nil
 	}
@@ -201,18 +206,6 @@ func (c masterServer) checkpointFolder(env map[string]string) error {
 		return err
 	}
 	env["DETENT_CHECKPOINT_STORAGE"] = fmt.Sprintf("{type: directory, container_path: %q}", dir)
-	return nil
-}
-
-// python sets the Python of tasks, if the master's configuration sets none.
-func (c masterServer) python(env map[string]string) error {
-	given, err := c.given()
-	if err != nil {
-		return err
-	}
-	if _, named := given["python"]; !named && c.state.Master.Python != "" {
-		env["DETENT_PYTHON"] = c.state.Master.Python
-	}
 	return nil
 }
 

@@ -61,27 +61,16 @@ func (c *Cluster) partNames() []string {
 // client, and Nomad restarts a killed master by itself.
 func (p Part) Kill9(ctx context.Context) error {
 	return p.c.locked(ctx, func() error {
-		switch p.name {
-		case partPostgres:
-			pg, err := servers.OpenPostgres(p.c.path(partPostgres))
-			if err != nil {
-				return err
-			}
-			return pg.Kill(ctx)
-		case partMaster:
-			masters, err := p.c.master().pids(ctx)
-			if err != nil {
-				return err
-			}
-			for _, id := range masters {
-				if err := id.Kill(ctx); err != nil {
-					return err
-				}
-			}
-			return nil
-		default:
-			return p.c.state.Processes[p.name].Kill(ctx)
+		running, err := p.c.processes(ctx, p.name)
+		if err != nil {
+			return err
 		}
+		for _, id := range running {
+			if err := id.Kill(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

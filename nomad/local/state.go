@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/proc"
@@ -107,7 +109,6 @@ func (c *Cluster) choosePorts(opts Options) error {
 		portMaster: opts.Ports.Master, portPostgres: opts.Ports.Postgres,
 		portConsul: opts.Ports.Consul, portNomad: opts.Ports.Nomad,
 	}
-	used := map[int]bool{}
 	for name, port := range asked {
 		if was := c.state.Ports[name]; port != 0 && port != was {
 			if was != 0 && c.partRuns(name) {
@@ -123,21 +124,14 @@ func (c *Cluster) choosePorts(opts Options) error {
 			c.state.Ports[name] = port
 		}
 	}
-	for _, port := range c.state.Ports {
-		used[port] = true
+	taken := slices.Collect(maps.Values(c.state.Ports))
+	for name, port := range wellKnown() {
+		if c.state.Ports[name] == 0 && !opts.FreePorts && !slices.Contains(taken, port) && servers.PortFree(port) {
+			c.state.Ports[name] = port
+		}
 	}
-	for _, name := range []string{portMaster, portPages, portPostgres, portConsul, portConsulRPC, portConsulSerf, portNomad, portNomadRPC, portNomadSerf, portClient} {
-		if c.state.Ports[name] != 0 {
-			continue
-		}
-		port := wellKnown()[name]
-		if opts.FreePorts || port == 0 || used[port] || !servers.PortFree(port) {
-			var err error
-			if port, err = freePort(used); err != nil {
-				return err
-			}
-		}
-		c.state.Ports[name], used[port] = port, true
+	if err := c.giveFreePorts(portMaster, portPages, portPostgres, portConsul, portConsulRPC, portConsulSerf, portNomad, portNomadRPC, portNomadSerf, portClient); err != nil {
+		return err
 	}
 	if c.state.Ports[portTasks] == 0 {
 		c.state.Ports[portTasks] = taskWindow(opts.FreePorts, func(first int) bool {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -167,21 +168,14 @@ func (c vaultServer) runSetup(ctx context.Context) error {
 		"HOME="+c.path(partVault), // the vault command must not write to the user's home
 		"VAULT_ADDR="+c.url(), "VAULT_TOKEN="+c.state.Vault.Token,
 		"DETENT_JWKS_URL="+c.nomad().url()+"/.well-known/jwks.json", "DETENT_ROLE_ARN="+s3RoleARN, "DETENT_BUCKETS="+s3Bucket,
-		"DETENT_STS_ENDPOINT="+c.stsURL(), "DETENT_AWS_ACCESS_KEY="+c.state.Vault.S3Vault.AccessKey,
+		"DETENT_STS_ENDPOINT="+cmp.Or(c.state.STSEndpoint, localURL(c.state.Ports[portS3])), // a test's proxy, or the object store
+		"DETENT_AWS_ACCESS_KEY="+c.state.Vault.S3Vault.AccessKey,
 		"DETENT_AWS_SECRET_KEY="+c.state.Vault.S3Vault.SecretKey, "DETENT_REMOVE_ENTITIES=true")
 	cmd.Env = append(cmd.Env, c.trust()...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot set up Vault: %w\n%s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
-}
-
-// stsURL is the STS from which Vault requests credentials: the object store, or a test's proxy.
-func (c vaultServer) stsURL() string {
-	if c.state.STSEndpoint != "" {
-		return c.state.STSEndpoint
-	}
-	return localURL(c.state.Ports[portS3])
 }
 
 // VaultToken is Vault's root token; "" for a cluster without Vault.

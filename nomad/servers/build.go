@@ -244,8 +244,5 @@ func goError(ctx context.Context, verb string, err error, said string) error {
 	}
 	const most = 30
 	lines := strings.Split(strings.TrimSpace(said), "\n")
-	if len(lines) > most {
-		lines = lines[len(lines)-most:]
-	}
-	return fmt.Errorf("go %s: %w\n%s", verb, err, strings.Join(lines, "\n"))
+	return fmt.Errorf("go %s: %w\n%s", verb, err, strings.Join(lines[max(0, len(lines)-most):], "\n"))
 }

@@ -21,3 +21,6 @@ func (p *Postgres) Restart(ctx context.Context) error {
 	}
 	return p.Start(ctx)
 }
+
+// Kill kills the server like a crash. The next start recovers from its write-ahead log.
+func (p *Postgres) Kill(ctx context.Context) error { return p.id.Kill(ctx) }

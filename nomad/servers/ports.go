@@ -49,7 +49,6 @@ func PortFree(port int) bool {
 
 // PortTaken is the error for a port that is in use.
 func PortTaken(server string, port int) error {
-	who := listener(port)
-	who = cmp.Or(who, "another process")
+	who := cmp.Or(listener(port), "another process")
 	return fmt.Errorf("%s: port %d on 127.0.0.1 is in use by %s; end that process, or choose another port for %s", server, port, who, server)
 }

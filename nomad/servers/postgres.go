@@ -171,14 +171,6 @@ func (p *Postgres) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Kill kills the server like a crash. The next start recovers from its write-ahead log.
-func (p *Postgres) Kill(ctx context.Context) error {
-	if err := p.id.Kill(ctx); err != nil {
-		return fmt.Errorf("cannot kill PostgreSQL in %s: %w", p.Dir, err)
-	}
-	return nil
-}
-
 func (o PostgresOptions) withDefaults() (PostgresOptions, error) {
 	if o.Dir == "" {
 		return o, errors.New("the folder is missing")
@@ -327,10 +319,7 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 // choosePort returns the requested port, or the stored one, with an error that names its user if it is
 // in use; else any free port.
 func choosePort(server string, asked, remembered int) (int, error) {
-	port := asked
-	if port == 0 {
-		port = remembered
-	}
+	port := cmp.Or(asked, remembered)
 	if port == 0 {
 		return FreePort()
 	}

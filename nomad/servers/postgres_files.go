@@ -3,7 +3,6 @@ package servers
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,11 +75,7 @@ func initData(ctx context.Context, opts PostgresOptions, bins pgBinaries, who ac
 	opts.Progress("creating PostgreSQL's data in " + data)
 	// The port is open to all users of the machine, and a superuser of PostgreSQL can run programs:
 	// therefore there is a password even on loopback.
-	random := make([]byte, 16)
-	if _, err := rand.Read(random); err != nil {
-		return "", err
-	}
-	password = hex.EncodeToString(random)
+	password = rand.Text()
 	if err := writeFor(who, passwordFile(opts.Dir), password+"\n"); err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -93,10 +94,7 @@ func (t *Task) finish(how, detail string) {
 	if t.r == nil {
 		return
 	}
-	if detail != "" {
-		how = detail
-	}
-	t.r.Say("%s: %s (%s)", t.what, how, elapsed(t.started))
+	t.r.Say("%s: %s (%s)", t.what, cmp.Or(detail, how), elapsed(t.started))
 }
 
 // run shows the task from time to time, until it ends.

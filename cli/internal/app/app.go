@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/tokens"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // App is the context of a command.
@@ -102,11 +102,15 @@ func (a *App) notice() func(error, time.Duration) {
 }
 
 // Anonymous returns a client without a user.
-func (a *App) Anonymous() (*client.Client, error) {
+func (a *App) Anonymous() (*client.Client, error) { return a.WithToken("") }
+
+// WithToken returns a client for the user of a token.
+func (a *App) WithToken(token string) (*client.Client, error) {
 	o, err := a.Options()
 	if err != nil {
 		return nil, err
 	}
+	o.Token = token
 	return client.New(o)
 }
 
@@ -140,12 +144,7 @@ func (a *App) Client(ctx context.Context) (*client.Client, error) {
 
 // SignIn stores a token, and makes its user the one of later commands.
 func (a *App) SignIn(ctx context.Context, token string) error {
-	o, err := a.Options()
-	if err != nil {
-		return err
-	}
-	o.Token = token
-	c, err := client.New(o)
+	c, err := a.WithToken(token)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // RunE is the function of a command that cobra calls with its arguments.
@@ -25,6 +25,21 @@ func Call(a *App, run func(ctx context.Context, c *client.Client, given []string
 		}
 		return run(cmd.Context(), c, given)
 	}
+}
+
+// Verb makes a command without arguments that calls the master.
+func Verb(a *App, use, short string, run func(ctx context.Context, c *client.Client) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args.None,
+		RunE: Call(a, func(ctx context.Context, c *client.Client, _ []string) error { return run(ctx, c) }),
+	}
+}
+
+// List makes the command list of a noun.
+func List(a *App, short string, run func(ctx context.Context, c *client.Client) error) *cobra.Command {
+	cmd := Verb(a, "list", short, run)
+	cmd.Aliases = []string{"ls"}
+	return cmd
 }
 
 // Find is a Call about the object that the first argument names.
@@ -42,8 +57,16 @@ func Find[T any](a *App, find func(c *client.Client, ctx context.Context, name s
 // ByID is a Call about the object whose number is the first argument. kind is its kind in errors, such as
 // "a trial".
 func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
+	return Checked(a, kind, func(context.Context) error { return nil }, run)
+}
+
+// Checked is ByID with a check before det signs in, such as of flags.
+func Checked(a *App, kind string, check func(ctx context.Context) error, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
 	return func(cmd *cobra.Command, given []string) error {
 		id, err := args.ID(kind, given[0])
+		if err == nil {
+			err = check(cmd.Context())
+		}
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // lastLines is the number of log lines that are printed of a task that failed to start.
@@ -97,24 +97,25 @@ func (k Kind) failed(ctx context.Context, a *app.App, c *client.Client, id strin
 	return fault.New(fault.Invalid, "%s %s ended before it could be used%s", k.Noun, id, why)
 }
 
-// FindUsable finds a task that was started before, and waits for it like Await; for a task that
-// has ended, the error says so.
-func (k Kind) FindUsable(ctx context.Context, a *app.App, given string) (*client.Client, string, error) {
-	c, id, err := k.Find(ctx, a, given)
-	if err != nil {
-		return nil, "", err
-	}
-	item, _, err := k.Get(ctx, c, id)
-	if err != nil {
-		return nil, "", err
-	}
-	if item.Over() {
-		return nil, "", fault.New(fault.Conflict, "%s %s has ended%s", k.Noun, id, item.why())
-	}
-	if _, err := client.Call(ctx, c, v1.LinkTask, id); fault.Is(err, fault.Forbidden) { // nobody waits for what is not theirs to open
-		return nil, "", err
-	}
-	return c, id, k.Await(ctx, a, c, id)
+// OnUsable is a call about a task that was started before, which its first argument names; it waits for the task like Await. For a
+// task that has ended, the error says so.
+func (k Kind) OnUsable(a *app.App, run func(ctx context.Context, c *client.Client, id string, given []string) error) app.RunE {
+	return k.on(a, func(ctx context.Context, c *client.Client, id string, given []string) error {
+		item, _, err := k.Get(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if item.Over() {
+			return fault.New(fault.Conflict, "%s %s has ended%s", k.Noun, id, item.why())
+		}
+		if _, err := client.Call(ctx, c, v1.LinkTask, id); fault.Is(err, fault.Forbidden) { // nobody waits for what is not theirs to open
+			return err
+		}
+		if err := k.Await(ctx, a, c, id); err != nil {
+			return err
+		}
+		return run(ctx, c, id, given)
+	})
 }
 
 // why is why a task ended, to append to a sentence; "" if unknown.

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/master/client"
 )
 
 // NewKill returns the command det <noun> kill.
@@ -20,19 +21,15 @@ func NewKill(a *app.App, k Kind) *cobra.Command {
 		Short:             "end a " + k.Noun + " at once",
 		Args:              args.AtLeastOne(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return k.kill(cmd.Context(), a, given, force)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			return k.kill(ctx, a, c, given, force)
+		}),
 	}
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "continue with the other tasks if one cannot be killed")
 	return cmd
 }
 
-func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (k Kind) kill(ctx context.Context, a *app.App, c *client.Client, given []string, force bool) error {
 	ids, err := k.Expand(ctx, c, given)
 	if err != nil {
 		return err
@@ -73,12 +70,9 @@ func NewSet(a *app.App, k Kind) *cobra.Command {
 			if err != nil {
 				return args.Wrong(cmd, "the priority %q is not a whole number from 1", given[1])
 			}
-			ctx := cmd.Context()
-			c, id, err := k.Find(ctx, a, given[0])
-			if err != nil {
-				return err
-			}
-			return a.SayDone(k.Prioritize(ctx, c, id, n), "Set priority of %s %s to %d", k.Noun, id, n)
+			return k.on(a, func(ctx context.Context, c *client.Client, id string, _ []string) error {
+				return a.SayDone(k.Prioritize(ctx, c, id, n), "Set priority of %s %s to %d", k.Noun, id, n)
+			})(cmd, given)
 		},
 	})
 }

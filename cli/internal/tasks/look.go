@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/logs"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 )
 
 // NewDescribe returns the command det <noun> describe.
@@ -19,31 +20,23 @@ func NewDescribe(a *app.App, k Kind) *cobra.Command {
 		Short:             "show a " + k.Noun,
 		Args:              args.Exactly(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return k.describe(cmd.Context(), a, given[0], format)
-		},
+		RunE: k.on(a, func(ctx context.Context, c *client.Client, id string, _ []string) error {
+			item, _, err := k.Get(ctx, c, id)
+			if err != nil {
+				return err
+			}
+			if format.Structured() {
+				return format.Messages(a.IO.Out, item.Message)
+			}
+			names, err := workspaceNames(ctx, c, false)
+			if err != nil {
+				return err
+			}
+			return format.Print(a.IO, k.table([]Item{item}, names), nil)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func (k Kind) describe(ctx context.Context, a *app.App, given string, format output.Format) error {
-	c, id, err := k.Find(ctx, a, given)
-	if err != nil {
-		return err
-	}
-	item, _, err := k.Get(ctx, c, id)
-	if err != nil {
-		return err
-	}
-	if format.Structured() {
-		return format.Messages(a.IO.Out, item.Message)
-	}
-	names, err := workspaceNames(ctx, c, false)
-	if err != nil {
-		return err
-	}
-	return format.Print(a.IO, k.table([]Item{item}, names), nil)
 }
 
 // NewConfig returns the command det <noun> config.
@@ -54,12 +47,8 @@ func NewConfig(a *app.App, k Kind) *cobra.Command {
 		Short:             "print the complete configuration of a " + k.Noun,
 		Args:              args.Exactly(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, id, err := k.Find(cmd.Context(), a, given[0])
-			if err != nil {
-				return err
-			}
-			_, config, err := k.Get(cmd.Context(), c, id)
+		RunE: k.on(a, func(ctx context.Context, c *client.Client, id string, _ []string) error {
+			_, config, err := k.Get(ctx, c, id)
 			switch {
 			case err != nil:
 				return err
@@ -67,7 +56,7 @@ func NewConfig(a *app.App, k Kind) *cobra.Command {
 				return output.JSON(a.IO.Out, config)
 			}
 			return output.YAML(a.IO.Out, config)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
@@ -86,12 +75,9 @@ func NewLogs(a *app.App, k Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx := cmd.Context()
-			c, id, err := k.Find(ctx, a, given[0])
-			if err != nil {
-				return err
-			}
-			return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
+			return k.on(a, func(ctx context.Context, c *client.Client, id string, _ []string) error {
+				return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
+			})(cmd, given)
 		},
 	}
 	o.Flags(cmd, true)

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/browser"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // NewOpen returns the command det <noun> open, for a kind with web pages.
@@ -22,18 +22,13 @@ func NewOpen(a *app.App, k Kind, running string) *cobra.Command {
 		Short:             "open a " + k.Noun + " in the browser",
 		Args:              args.Exactly(k.ID()),
 		ValidArgsFunction: k.Complete(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			ctx := cmd.Context()
-			c, id, err := k.FindUsable(ctx, a, given[0])
-			if err != nil {
-				return err
-			}
+		RunE: k.OnUsable(a, func(ctx context.Context, c *client.Client, id string, _ []string) error {
 			item, _, err := k.Get(ctx, c, id)
 			if err != nil {
 				return err
 			}
 			return k.Show(ctx, a, c, item, running, !noBrowser)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and do not open a browser")
 	return cmd

@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // An Item is a task of any kind.
@@ -114,17 +114,35 @@ func (k Kind) match(known []string, prefix string) (string, error) {
 	return found, nil
 }
 
-// Find returns the task with an ID or its beginning.
-func (k Kind) Find(ctx context.Context, a *app.App, given string) (*client.Client, string, error) {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return nil, "", err
-	}
+// one returns the ID of which given may be the beginning.
+func (k Kind) one(c *client.Client, ctx context.Context, given string) (string, error) {
 	ids, err := k.Expand(ctx, c, []string{given})
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	return c, ids[0], nil
+	return ids[0], nil
+}
+
+// on is a call about the task whose ID, or its beginning, is the first argument.
+func (k Kind) on(a *app.App, run func(ctx context.Context, c *client.Client, id string, given []string) error) app.RunE {
+	return app.Find(a, k.one, run)
+}
+
+// List is the List of a Kind; items has the tasks of a response.
+func List[Resp any](e v1.Endpoint[v1.GetCommandsRequest, Resp], items func(*Resp) []Item) func(context.Context, *client.Client, v1.GetCommandsRequest) ([]Item, error) {
+	return func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]Item, error) {
+		resp, err := client.Send(ctx, c, e, q)
+		return items(resp), err
+	}
+}
+
+// Get is the Get of a Kind; item has the task of a response, and its configuration.
+func Get[Resp any](e v1.Endpoint[v1.None, Resp], item func(*Resp) (Item, v1.Struct)) func(context.Context, *client.Client, string) (Item, v1.Struct, error) {
+	return func(ctx context.Context, c *client.Client, id string) (Item, v1.Struct, error) {
+		resp, err := client.Call(ctx, c, e, id)
+		task, config := item(resp)
+		return task, config, err
+	}
 }
 
 // Kill is the Kill of a Kind.

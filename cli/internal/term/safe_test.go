@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 )
 
@@ -44,7 +45,7 @@ func TestATerminalIsToldTextAlone(t *testing.T) {
 // TestWhatIsPipedIsLeftAlone: a program that reads gets every byte.
 func TestWhatIsPipedIsLeftAlone(t *testing.T) {
 	io, out, _ := Buffers("")
-	io.Printf("\x1b]0;x\x07y")
+	fmt.Fprint(io.Out, "\x1b]0;x\x07y")
 	if out.String() != "\x1b]0;x\x07y" {
 		t.Errorf("%q", out)
 	}

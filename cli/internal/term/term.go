@@ -217,6 +217,3 @@ func (s Style) Colour(code int, text string) string { return s.paint(fmt.Sprint(
 func (t *IO) Warn(format string, args ...any) {
 	fmt.Fprintln(t.Err, t.ErrStyle().Yellow(fmt.Sprintf(format, args...)))
 }
-
-// Printf prints to Out.
-func (t *IO) Printf(format string, args ...any) { fmt.Fprintf(t.Out, format, args...) }

@@ -55,14 +55,17 @@ func inTime(c *rest.Call) (context.Context, context.CancelFunc) {
 	return database.ForOwner(ctx, Service), cancel
 }
 
-// onResource begins a request about the resource whose id is in the path.
-func onResource(c *rest.Call) (context.Context, context.CancelFunc, int, error) {
-	id, err := protocol.ParseID(c.Param("id"))
-	if err != nil {
-		return nil, nil, 0, err
+// onID is a request about the resource whose id is in the path.
+func onID(serve func(ctx context.Context, c *rest.Call, id int) error) func(context.Context, *rest.Call) error {
+	return func(_ context.Context, c *rest.Call) error {
+		id, err := protocol.ParseID(c.Param("id"))
+		if err != nil {
+			return err
+		}
+		ctx, cancel := inTime(c)
+		defer cancel()
+		return serve(ctx, c, id)
 	}
-	ctx, cancel := inTime(c)
-	return ctx, cancel, id, nil
 }
 
 // bodyOf reads and parses the body of a request.

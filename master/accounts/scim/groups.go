@@ -100,12 +100,7 @@ func (d Deps) listGroups(_ context.Context, c *rest.Call) error {
 	return sendList(c, p, total, each.Of(list, func(g Group) map[string]any { return d.shownGroup(g, of[g.ID], p.shows("members")) }))
 }
 
-func (d Deps) group(_ context.Context, c *rest.Call) error {
-	ctx, cancel, id, err := onResource(c)
-	if err != nil {
-		return err
-	}
-	defer cancel()
+func (d Deps) group(ctx context.Context, c *rest.Call, id int) error {
 	g, err := GroupByID(ctx, d.DB, id)
 	if err != nil {
 		return err
@@ -129,15 +124,15 @@ func (d Deps) createGroup(_ context.Context, c *rest.Call) error {
 	return d.sendGroup(ctx, c, http.StatusCreated, g)
 }
 
-func (d Deps) replaceGroup(_ context.Context, c *rest.Call) error {
+func (d Deps) replaceGroup(ctx context.Context, c *rest.Call) error {
 	given, err := bodyOf(c, protocol.ParseGroup)
 	if err != nil {
 		return err
 	}
-	return d.changeGroup(c, nil, protocol.GroupPatch{DisplayName: &given.DisplayName, ExternalID: &given.ExternalID, Clear: true, Add: given.Members})
+	return d.changeGroup(ctx, c, nil, protocol.GroupPatch{DisplayName: &given.DisplayName, ExternalID: &given.ExternalID, Clear: true, Add: given.Members})
 }
 
-func (d Deps) patchGroup(_ context.Context, c *rest.Call) error {
+func (d Deps) patchGroup(ctx context.Context, c *rest.Call) error {
 	ops, err := bodyOf(c, protocol.ParsePatch)
 	if err != nil {
 		return err
@@ -146,34 +141,26 @@ func (d Deps) patchGroup(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return d.changeGroup(c, ops, patch)
+	return d.changeGroup(ctx, c, ops, patch)
 }
 
-func (d Deps) changeGroup(c *rest.Call, ops []protocol.Operation, p protocol.GroupPatch) error {
-	ctx, cancel, id, err := onResource(c)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	what := map[string]any{"joined": p.Add, "left": p.Remove, "operations": operationNames(ops)}
-	if p.DisplayName != nil {
-		what["displayName"] = *p.DisplayName
-	}
-	audit.Note(c, what)
-	g, err := ChangeGroup(ctx, d.DB, d.Roles, id, GroupChange{Name: p.DisplayName, ExternalID: p.ExternalID, Clear: p.Clear, Add: p.Add, Remove: p.Remove})
-	if err != nil {
-		return unique(err)
-	}
-	d.Callers.RolesChanged()
-	return d.sendGroup(ctx, c, http.StatusOK, g)
+func (d Deps) changeGroup(ctx context.Context, c *rest.Call, ops []protocol.Operation, p protocol.GroupPatch) error {
+	return onID(func(ctx context.Context, c *rest.Call, id int) error {
+		what := map[string]any{"joined": p.Add, "left": p.Remove, "operations": operationNames(ops)}
+		if p.DisplayName != nil {
+			what["displayName"] = *p.DisplayName
+		}
+		audit.Note(c, what)
+		g, err := ChangeGroup(ctx, d.DB, d.Roles, id, GroupChange{Name: p.DisplayName, ExternalID: p.ExternalID, Clear: p.Clear, Add: p.Add, Remove: p.Remove})
+		if err != nil {
+			return unique(err)
+		}
+		d.Callers.RolesChanged()
+		return d.sendGroup(ctx, c, http.StatusOK, g)
+	})(ctx, c)
 }
 
-func (d Deps) deleteGroup(_ context.Context, c *rest.Call) error {
-	ctx, cancel, id, err := onResource(c)
-	if err != nil {
-		return err
-	}
-	defer cancel()
+func (d Deps) deleteGroup(ctx context.Context, c *rest.Call, id int) error {
 	if err := DeleteGroup(ctx, d.DB, d.Roles, id); err != nil {
 		return err
 	}

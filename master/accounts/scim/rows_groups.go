@@ -112,10 +112,7 @@ type GroupChange struct {
 
 // ChangeGroup changes a group that the SCIM client made.
 func ChangeGroup(ctx context.Context, db *database.DB, roles accounts.Roles, id int, ch GroupChange) (g Group, err error) {
-	err = db.Tx(ctx, func(tx *database.DB) error {
-		if err := accounts.LockRoles(ctx, tx); err != nil {
-			return err
-		}
+	err = accounts.ChangeWithRoles(ctx, db, roles, func(tx *database.DB) error {
 		n, err := tx.Affect(ctx, `UPDATE groups SET name = coalesce($2, name), external_id = coalesce($3, external_id), modified_at = now() WHERE id = $1 AND origin = 'scim'`, id, ch.Name, ch.ExternalID)
 		switch {
 		case fault.Is(err, fault.Conflict):
@@ -131,9 +128,6 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles accounts.Roles, id 
 		if err := join(ctx, tx, id, ch.Add); err != nil {
 			return err
 		}
-		if err := accounts.KeepClusterAdmin(ctx, tx, roles); err != nil {
-			return err
-		}
 		g, err = GroupByID(ctx, tx, id)
 		return err
 	})
@@ -142,13 +136,7 @@ func ChangeGroup(ctx context.Context, db *database.DB, roles accounts.Roles, id 
 
 // DeleteGroup deletes a group that the SCIM client made, with its roles.
 func DeleteGroup(ctx context.Context, db *database.DB, roles accounts.Roles, id int) error {
-	return db.Tx(ctx, func(tx *database.DB) error {
-		if err := accounts.LockRoles(ctx, tx); err != nil {
-			return err
-		}
-		if err := tx.Change(ctx, noResource(id), `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id); err != nil {
-			return err
-		}
-		return accounts.KeepClusterAdmin(ctx, tx, roles)
+	return accounts.ChangeWithRoles(ctx, db, roles, func(tx *database.DB) error {
+		return tx.Change(ctx, noResource(id), `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id)
 	})
 }

@@ -143,12 +143,7 @@ func (d Deps) listUsers(_ context.Context, c *rest.Call) error {
 	return sendList(c, p, total, shown)
 }
 
-func (d Deps) user(_ context.Context, c *rest.Call) error {
-	ctx, cancel, id, err := onResource(c)
-	if err != nil {
-		return err
-	}
-	defer cancel()
+func (d Deps) user(ctx context.Context, c *rest.Call, id int) error {
 	u, err := UserByID(ctx, d.DB, id)
 	if err != nil {
 		return err
@@ -215,40 +210,37 @@ func (d Deps) createUser(_ context.Context, c *rest.Call) error {
 }
 
 // changeUser applies change to an account and stores the result.
-func (d Deps) changeUser(c *rest.Call, ops []protocol.Operation, change func(protocol.User) (protocol.User, error)) error {
-	ctx, cancel, id, err := onResource(c)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	u, err := ChangeUser(ctx, d.DB, d.Roles, id, func(was User) (Change, error) {
-		attributes, err := attributesOf(was)
+func (d Deps) changeUser(ctx context.Context, c *rest.Call, ops []protocol.Operation, change func(protocol.User) (protocol.User, error)) error {
+	return onID(func(ctx context.Context, c *rest.Call, id int) error {
+		u, err := ChangeUser(ctx, d.DB, d.Roles, id, func(was User) (Change, error) {
+			attributes, err := attributesOf(was)
+			if err != nil {
+				return Change{}, err
+			}
+			if !strings.EqualFold(attributes.UserName, was.Username) { // an administrator has renamed it
+				attributes.UserName = was.Username
+			}
+			now, err := change(protocol.User{Attributes: attributes, ExternalID: was.ExternalID, Active: &was.Active})
+			if err != nil {
+				return Change{}, err
+			}
+			noteUser(c, now, ops)
+			return wanted(now, optional.Value(now.Active))
+		})
 		if err != nil {
-			return Change{}, err
+			return unique(err)
 		}
-		if !strings.EqualFold(attributes.UserName, was.Username) { // an administrator has renamed it
-			attributes.UserName = was.Username
-		}
-		now, err := change(protocol.User{Attributes: attributes, ExternalID: was.ExternalID, Active: &was.Active})
-		if err != nil {
-			return Change{}, err
-		}
-		noteUser(c, now, ops)
-		return wanted(now, optional.Value(now.Active))
-	})
-	if err != nil {
-		return unique(err)
-	}
-	d.Callers.AccountChanged(id)
-	return d.sendUser(ctx, c, http.StatusOK, u)
+		d.Callers.AccountChanged(id)
+		return d.sendUser(ctx, c, http.StatusOK, u)
+	})(ctx, c)
 }
 
-func (d Deps) replaceUser(_ context.Context, c *rest.Call) error {
+func (d Deps) replaceUser(ctx context.Context, c *rest.Call) error {
 	given, err := bodyOf(c, protocol.ParseUser)
 	if err != nil {
 		return err
 	}
-	return d.changeUser(c, nil, func(was protocol.User) (protocol.User, error) {
+	return d.changeUser(ctx, c, nil, func(was protocol.User) (protocol.User, error) {
 		if given.Active == nil { // a client that does not say it activates nobody
 			given.Active = was.Active
 		}
@@ -256,20 +248,15 @@ func (d Deps) replaceUser(_ context.Context, c *rest.Call) error {
 	})
 }
 
-func (d Deps) patchUser(_ context.Context, c *rest.Call) error {
+func (d Deps) patchUser(ctx context.Context, c *rest.Call) error {
 	ops, err := bodyOf(c, protocol.ParsePatch)
 	if err != nil {
 		return err
 	}
-	return d.changeUser(c, ops, func(was protocol.User) (protocol.User, error) { return was.Patch(ops) })
+	return d.changeUser(ctx, c, ops, func(was protocol.User) (protocol.User, error) { return was.Patch(ops) })
 }
 
-func (d Deps) deleteUser(_ context.Context, c *rest.Call) error {
-	ctx, cancel, id, err := onResource(c)
-	if err != nil {
-		return err
-	}
-	defer cancel()
+func (d Deps) deleteUser(ctx context.Context, c *rest.Call, id int) error {
 	if err := DeleteUser(ctx, d.DB, d.Roles, id); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
@@ -204,10 +205,7 @@ func queuePlacement(b *database.Statements, p Placement) {
 // are in the order of experiments, so masters lock these rows in the same order as
 // experiments.AppendEvents does.
 func queueEvents(b *database.Statements, events []experiments.NewEvent) {
-	byExperiment := map[int][]experiments.NewEvent{}
-	for _, e := range events {
-		byExperiment[e.ExperimentID] = append(byExperiment[e.ExperimentID], e)
-	}
+	byExperiment := each.Group(events, func(e experiments.NewEvent) int { return e.ExperimentID })
 	for _, id := range sortedKeys(byExperiment) {
 		list := byExperiment[id]
 		kinds, trials, bodies := make([]string, len(list)), make([]int, len(list)), make([]string, len(list))

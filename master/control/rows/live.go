@@ -142,7 +142,7 @@ type LiveMember struct {
 	Rank           int        `db:"rank"`
 	NodeID         string     `db:"node_id"`
 	NodeName       string     `db:"node_name"`
-	SlotIDs        []int32    `db:"slot_ids"`
+	SlotIDs        []int      `db:"slot_ids"`
 	Devices        []string   `db:"devices"`
 	NomadAllocID   string     `db:"nomad_alloc_id"`
 	NomadStatus    string     `db:"nomad_status"`

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 )
 
@@ -41,10 +42,7 @@ func (c *LiveCache) loadSearches(ctx context.Context, tx *database.DB, live *Liv
 			}
 		}
 	}
-	after := make(map[int]int64, len(chosen))
-	for _, r := range chosen {
-		after[r.ID] = r.After
-	}
+	after := each.Map(chosen, func(r Reading) (int, int64) { return r.ID, r.After })
 	var configs, ids []int
 	var seqs []int64
 	for i := range live.Experiments {

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
@@ -160,10 +161,7 @@ func Submissions(ctx context.Context, db *database.DB, roles accounts.Roles, ids
 
 // addNodes adds the inventories of the attempts' nodes.
 func addNodes(ctx context.Context, db *database.DB, list []PendingSubmission, members []memberRow) error {
-	ids := map[string]bool{}
-	for _, m := range members {
-		ids[m.NodeID] = true
-	}
+	ids := each.Set(members, func(m memberRow) string { return m.NodeID })
 	nodes, err := database.Map[string, json.RawMessage](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@
 package summary
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -177,9 +178,7 @@ func (m *Metric) add(v any) {
 	f, kind := kindOf(v)
 	m.Count++
 	m.Last = lastOf(v)
-	if m.Type == "" {
-		m.Type = kind
-	}
+	m.Type = cmp.Or(m.Type, kind)
 	if kind != m.Type {
 		m.Type = "string" // the metric had values of several types
 		return
@@ -255,8 +254,8 @@ type wireSummary struct {
 func (m Metric) MarshalJSON() ([]byte, error) {
 	w := wireSummary{Count: m.Count, Last: m.Last, Type: m.Type, Batches: m.Batches}
 	if m.Type == numeric {
-		w.Sum, w.Min, w.Max = finite(m.Sum), finite(m.Min), finite(m.Max)
-		w.Mean = finite(m.Sum / float64(m.Count))
+		w.Sum, w.Min, w.Max = jsontext.FiniteOrText(m.Sum), jsontext.FiniteOrText(m.Min), jsontext.FiniteOrText(m.Max)
+		w.Mean = jsontext.FiniteOrText(m.Sum / float64(m.Count))
 	}
 	return json.Marshal(w)
 }
@@ -272,16 +271,4 @@ func (m *Metric) UnmarshalJSON(src []byte) error {
 	m.Min, _ = kindOf(w.Min)
 	m.Max, _ = kindOf(w.Max)
 	return nil
-}
-
-func finite(f float64) any {
-	switch {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	}
-	return f
 }

@@ -88,18 +88,6 @@ func (s Set) in(path string) (Found, error) {
 	return f, nil
 }
 
-// Libraries is the folder of the unpacked libraries; "" for none.
-func (f Found) Libraries() string {
-	if f.Root == "" {
-		return ""
-	}
-	found, err := filepath.Glob(filepath.Join(f.Root, "usr/lib/*-linux-gnu*"))
-	if err != nil || len(found) == 0 {
-		return ""
-	}
-	return found[0]
-}
-
 // unpacked is the folder in the user's cache with the unpacked packages.
 func (s Set) unpacked(ctx context.Context, report *servers.Reporter) (string, error) {
 	if runtime.GOOS != "linux" {

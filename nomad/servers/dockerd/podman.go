@@ -161,10 +161,22 @@ func (d *Docker) podmanEnvironment(found debian.Found) []string {
 		"CONTAINERS_CONF="+filepath.Join(d.Dir, "containers.conf"),
 		"CONTAINERS_STORAGE_CONF="+filepath.Join(d.Dir, "storage.conf"),
 		"CONTAINERS_REGISTRIES_CONF="+filepath.Join(d.Dir, "registries.conf"))
-	if libraries := found.Libraries(); libraries != "" {
+	if libraries := librariesIn(found.Root); libraries != "" {
 		env = append(env, "LD_LIBRARY_PATH="+libraries)
 	}
 	return env
+}
+
+// librariesIn is the folder of the libraries among unpacked packages; "" for none.
+func librariesIn(root string) string {
+	if root == "" {
+		return ""
+	}
+	found, err := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[0]
 }
 
 // endContainers stops and removes Podman's containers, which continue to run without its service.

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"strconv"
@@ -131,13 +132,8 @@ func (p *Plugin) groups() []*device.DeviceGroup {
 	return groups
 }
 
-// modelOf is a device's model in the form that Nomad shows.
-func modelOf(d gpus.Device) string {
-	if d.Model == "" {
-		return "unknown" // the GPU was lost before the plugin read its model
-	}
-	return d.Model
-}
+// modelOf is a device's model in the form that Nomad shows: unknown, if the GPU was lost before the plugin read its model.
+func modelOf(d gpus.Device) string { return cmp.Or(d.Model, "unknown") }
 
 // attributes are the attributes that constraints of jobs may use. Attributes that NVIDIA's
 // plugin for Nomad also has, have the same names.

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -94,10 +95,7 @@ func statsOf(s gpus.Sample, now time.Time) *device.DeviceStats {
 	if s.PowerW != nil {
 		attrs["Power usage"] = &structs.StatValue{FloatNumeratorVal: s.PowerW, FloatDenominatorVal: s.PowerLimitW, Unit: structs.UnitW, Desc: "power, and its limit"}
 	}
-	summary := attrs["GPU utilization"]
-	if summary == nil {
-		summary = attrs["Memory state"]
-	}
+	summary := cmp.Or(attrs["GPU utilization"], attrs["Memory state"])
 	return &device.DeviceStats{Summary: summary, Stats: &structs.StatObject{Attributes: attrs}, Timestamp: now}
 }
 

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,12 +72,7 @@ func flat(ops []Operation) ([]Operation, error) {
 		if err := decode(o.Value, &fields); err != nil || fields == nil {
 			return nil, invalid(InvalidValue, "%s without a path: expected an object with attributes", o.Op)
 		}
-		names := make([]string, 0, len(fields))
-		for name := range fields {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			if name == "" {
 				return nil, invalid(InvalidPath, "%s: an attribute has no name", o.Op)
 			}
@@ -123,8 +119,7 @@ func (u *User) apply(o Operation, path Path) error {
 		if err := decode(o.Value, &active); err != nil {
 			return err
 		}
-		is := bool(active)
-		u.Active = &is
+		u.Active = new(bool(active))
 		return nil
 	case "username":
 		return o.text(&u.UserName)
