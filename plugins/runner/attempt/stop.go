@@ -29,15 +29,20 @@ type stopper struct {
 	first  chan struct{} // closed by the first order
 	second chan struct{} // closed by Nomad's second signal
 
-	mu      sync.Mutex
-	why     string
-	signals int
+	preempted chan struct{} // closed by preempt
+	overran   atomic.Bool   // the program ran after the grace of its preemption
+
+	mu         sync.Mutex
+	why        string
+	signals    int
+	preemption *preemption // nil: not preempted by a signal; final once it is set
+	begun      bool        // the program was started
 }
 
 // newStopper handles signals until release is called.
 func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{})}
+	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{}), preempted: make(chan struct{})}
 	quit := make(chan struct{})
 	go func() {
 		for {
@@ -104,6 +109,11 @@ func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, 
 		case <-ended:
 			return
 		case <-s.first:
+		case <-s.preempted:
+			s.signalProgram(box, ended, journal)
+		}
+		if !s.asked() {
+			return
 		}
 		journal.Infof("%s: sending SIGTERM to the program, which has %s to exit", s.reason(), grace)
 		box.Signal(syscall.SIGTERM, false)
