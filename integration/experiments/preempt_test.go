@@ -65,13 +65,12 @@ func (c *counting) begins(t *testing.T) (after int) {
 	c.began++
 	var lines []string
 	rig.Eventually(t, fmt.Sprintf("experiment %d begins time %d", c.id, c.began), func() (bool, error) {
-		lines = slices.Collect(func(yield func(string) bool) {
-			for line := range strings.Lines(c.r.Log(t, c.id)) {
-				if _, n, ok := strings.Cut(line, "begins after "); ok && !yield(strings.TrimSpace(n)) {
-					return
-				}
+		lines = nil
+		for line := range strings.Lines(c.r.Log(t, c.id)) {
+			if _, n, ok := strings.Cut(line, "begins after "); ok {
+				lines = append(lines, strings.TrimSpace(n))
 			}
-		})
+		}
 		return len(lines) >= c.began, fmt.Errorf("it began after %v", lines)
 	})
 	after = rig.Number(t, lines[c.began-1])
@@ -86,7 +85,7 @@ func (c *counting) free(t *testing.T) {
 	rig.Eventually(t, fmt.Sprintf("the slots of experiment %d are free", c.id), func() (bool, error) {
 		tasks, err := c.r.Client.Tasks(t.Context())
 		for id, a := range tasks {
-			if a.TaskID == task {
+			if a.TaskID == task && len(a.Resources) > 0 {
 				return false, fmt.Errorf("attempt %s runs", id)
 			}
 		}
@@ -140,6 +139,7 @@ func TestProgramsThatKnowOnlySignals(t *testing.T) {
 	saves := r.count(t, "preemption: {signal: SIGUSR1, grace: 60s}", `trap 'save; echo saved $n; exit 0' USR1`, "")
 	dies := r.count(t, "resources: {slots_per_trial: 0}", "", "save")
 	ignores := r.count(t, "preemption: {grace: 1s}\nresources: {slots_per_trial: 0}", `trap "" TERM`, "save")
+	kept := r.keepsFolder(t)
 	var ends []string
 	for i := range times {
 		saves.begins(t)
@@ -173,6 +173,7 @@ func TestProgramsThatKnowOnlySignals(t *testing.T) {
 	}
 	dies.ends(t, "preempted: it was preempted by SIGTERM, and exited with exit code 143")
 	ignores.ends(t, "killed: the program did not exit within 1s of SIGTERM, which preempted it")
+	kept.continues(t)
 	if after := saves.begins(t); after != saves.number(t, "count") {
 		t.Errorf("it begins after step %d, and saved step %d", after, saves.number(t, "count"))
 	}
@@ -185,4 +186,47 @@ func (r signalRig) slots(t *testing.T, id, most int) {
 	if out, err := r.Det(t, "experiment", "set", "max-slots", fmt.Sprint(id), fmt.Sprint(most)); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// keepsFolder submits a script that keeps its numbers in its working directory, which ends with each attempt; its folder is kept.
+func (r signalRig) keepsFolder(t *testing.T) *counting {
+	t.Helper()
+	folder := t.TempDir()
+	script := strings.NewReplacer("$folder/count", "out/count", "$folder/new", "out/new").Replace(counter)
+	id := r.Submit(t, fmt.Sprintf(`name: keeps
+entrypoint: [sh, count.sh, %s, "mkdir -p out", save]
+searcher: {name: single, metric: loss, max_length: 1}
+max_restarts: 0
+resources: {slots_per_trial: 0}
+preemption: {signal: SIGTERM}
+resume: {path: out}
+`, folder), map[string]string{"count.sh": script})
+	return &counting{r: r.Rig, id: id, folder: folder}
+}
+
+// continues preempts the trial whose folder is kept, and checks its checkpoints.
+func (c *counting) continues(t *testing.T) {
+	t.Helper()
+	var ends []string
+	c.begins(t)
+	for range 2 {
+		c.pause(t)
+		c.free(t)
+		reached := c.number(t, "reached")
+		c.activate(t)
+		if after := c.begins(t); reached-after > 1 {
+			t.Errorf("it had reached step %d, and begins again after step %d; its log:\n%s", reached, after, c.r.Log(t, c.id))
+		}
+		ends = append(ends, "preempted: it was preempted by SIGTERM, and exited with exit code 143")
+	}
+	c.ends(t, ends...)
+	rig.Eventually(t, "two of the three copies are collected", func() (bool, error) {
+		var states []string
+		list, err := client.List(t.Context(), c.r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, c.r.Trial(t, c.id).ID)
+		for _, k := range list {
+			states = append(states, strings.TrimPrefix(string(k.State), "STATE_"))
+		}
+		slices.Sort(states)
+		return slices.Equal(states, []string{"COMPLETED", "DELETED", "DELETED"}), fmt.Errorf("the checkpoints are %v (%w)", states, err)
+	})
 }

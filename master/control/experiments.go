@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
@@ -309,13 +310,17 @@ const signalMargin = 30 * time.Second
 // and grace are unknown, and the time is at least the default.
 func preemptionOf(e *Experiment, a *rows.LiveAllocation) preemption {
 	asks := time.Duration(e.Config.PreemptionSeconds()) * time.Second
+	var keep time.Duration // after the program's end, its runner stores its folder
+	if e.Config.Resume != nil {
+		keep = leftover.Keep
+	}
 	if asked := a.PreemptAskedAt != nil || a.PreemptAckedAt != nil; asked && e.Config.PreemptionSignal() == "" {
-		return preemption{wait: asks}
+		return preemption{wait: asks + keep}
 	}
 	if e.Unread {
 		return preemption{wait: max(asks, expconf.DefaultPreemptionTimeout*time.Second), bySignal: true}
 	}
-	return preemption{wait: e.Config.PreemptionGrace() + signalMargin, bySignal: true}
+	return preemption{wait: e.Config.PreemptionGrace() + signalMargin + keep, bySignal: true}
 }
 
 // retry queues the next attempt of a trial.

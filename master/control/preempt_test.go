@@ -20,6 +20,8 @@ func TestHowLongAPreemptedProgramRuns(t *testing.T) {
 		{"preemption: {signal: SIGUSR1, grace: 5m}", true, 300 + 30},
 		{"preemption: {grace: 5m}\npreemption_timeout: 10", true, 10},
 		{"preemption: {grace: 5m}\npreemption_timeout: 10", false, 300 + 30},
+		{"resume: {path: out}", false, 60 + 30 + 3600},
+		{"resume: {path: out}", true, 3600 + 3600},
 	} {
 		b := newBench(t, "n1")
 		e := b.experiment(c.config)

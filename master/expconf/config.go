@@ -40,6 +40,7 @@ type Config struct {
 	RecordsPerEpoch          int               `json:"records_per_epoch" check:"at least 0"`
 	Reproducibility          Reproducibility   `json:"reproducibility"`
 	Resources                Resources         `json:"resources"`
+	Resume                   *Resume           `json:"resume,omitempty"` // nil: programs keep what they need themselves
 	RetentionPolicy          *RetentionPolicy  `json:"retention_policy,omitempty"`
 	SchedulingUnit           int               `json:"scheduling_unit" default:"100" check:"at least 1"`
 	Searcher                 Searcher          `json:"searcher"`

@@ -525,7 +525,7 @@ func TestDocumented(t *testing.T) {
 	}
 	for _, section := range []any{Raw{}, RawCommand{}, CommandResources{}, Resources{}, Environment{},
 		Searcher{}, CheckpointStorage{}, Nomad{}, Profiling{}, Integrations{}, Webhooks{}, LogPolicy{},
-		BindMount{}, Device{}, ProxyPort{}, RegistryAuth{}, Preemption{}} {
+		BindMount{}, Device{}, ProxyPort{}, RegistryAuth{}, Preemption{}, Resume{}} {
 		for _, f := range sectionOf(reflect.TypeOf(section)).fields {
 			// The relics of storages and searchers are read and not advertised.
 			if slices.Contains([]string{"budget", "train_stragglers", "unit", "checkpoint_path", "tensorboard_path",

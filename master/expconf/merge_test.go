@@ -49,6 +49,7 @@ func choices() map[string][]string {
 		"profiling":             {`{"enabled":true}`, `{"begin_on_batch":1}`},
 		"resources": {`{"slots_per_trial":2}`, `{"weight":2.5,"priority":3,"devices":["/a:/b"]}`,
 			`{"shm_size":"2g","slots_per_trial":0,"devices":["/c:/b","/d:/e:r"]}`},
+		"resume":           {`{"path":"out"}`, `{"path":"/data/out"}`},
 		"retention_policy": {`{"log_retention_days":3}`},
 		"searcher": {`{"metric":"loss"}`, `{"name":"single","metric":"acc","max_length":{"batches":10}}`,
 			`{"name":"random","max_trials":4,"metric":"m"}`, `{"name":"random","max_concurrent_trials":2,"smaller_is_better":false}`,

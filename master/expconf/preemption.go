@@ -2,7 +2,9 @@ package expconf
 
 import (
 	"fmt"
+	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/optional"
@@ -35,6 +37,24 @@ func (p *Preemption) check(k *checker, at string) {
 		k.fail(at+".grace", fmt.Sprintf("must be from %s to %s, found %s", minPreemptGrace, maxPreemptGrace, strconv.Quote(g.String())), "")
 	}
 }
+
+// Resume names a folder that the runner keeps across the attempts of a trial, as checkpoints.
+type Resume struct {
+	Path string `json:"path" check:"required; line 4096"` // absolute in the task, or relative to the working directory
+}
+
+func (r *Resume) check(k *checker, at string) {
+	switch clean := path.Clean(r.Path); {
+	case r.Path == "": // the rule has reported it
+	case strings.ContainsAny(r.Path, "\x00\n\r"), strings.HasPrefix(r.Path, "~"):
+		k.fail(at+".path", "must be the name of a folder, absolute or relative to the working directory", "")
+	case clean == ".", clean == "/", clean == "..", strings.HasPrefix(clean, "../"):
+		k.fail(at+".path", fmt.Sprintf("cannot be %q: the whole working directory, the root and folders above cannot be kept", r.Path), "name a folder of its own, such as output")
+	}
+}
+
+// ResumePath is the folder that the runner keeps; "": none.
+func (c Config) ResumePath() string { return optional.Value(c.Resume).Path }
 
 // PreemptionSeconds is the number of seconds that a program has to exit after a request to stop, if it asks the
 // preemption API.

@@ -180,7 +180,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	if b.pool.HasImages() {
 		b.spec.WorkDir = optional.Value(b.defaults.WorkDir)
 	}
-	b.spec.Preemption = preemptionOf(cfg)
+	b.spec.Preemption, b.spec.Resume = preemptionOf(cfg), cfg.ResumePath()
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
 	b.ports(cfg.Environment.ProxyPorts)
 	b.ingress()

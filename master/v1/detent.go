@@ -47,9 +47,12 @@ type TaskSpec struct {
 	Files         []TaskFile        `json:"files"` // the runner writes them before the start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
 	// Preemption says how the runner preempts the program; nil: only the preemption API tells the program.
-	Preemption    *Preemption `json:"preemption,omitempty"`
-	StopAfterSecs float64     `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
-	Prefer        string      `json:"prefer"`        // Python executable, if the pool names one
+	Preemption *Preemption `json:"preemption,omitempty"`
+	// Resume is a folder that the runner restores before the program and keeps after it, as a checkpoint; "": none. It is absolute, or
+	// relative to the working directory.
+	Resume        string  `json:"resume,omitempty"`
+	StopAfterSecs float64 `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
+	Prefer        string  `json:"prefer"`        // Python executable, if the pool names one
 	// Gateway configures how the runner forwards requests to this task; nil for a task that
 	// users do not open.
 	Gateway *Gateway `json:"gateway,omitempty"`

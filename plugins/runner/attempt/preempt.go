@@ -96,10 +96,16 @@ func (s *stopper) early() bool {
 	return s.preemption != nil && !s.begun
 }
 
-// signal sends the signal of the preemption to the program's process group, and kills it after the grace. It returns
+// signalProgram sends the signal of the preemption to the program's process group, and kills it after the grace. It returns
 // at the program's end, or when the end of the attempt is ordered.
 func (s *stopper) signalProgram(box *sandbox.Box, ended <-chan struct{}, journal *logs.Journal) {
+	select {
+	case <-ended:
+		return // by itself, before the signal
+	default:
+	}
 	p := s.preemption
+	s.signalled.Store(true)
 	journal.Infof("preempted (%s): sending %s to the program, which has %s to exit", p.why, p.name(), p.grace)
 	box.Signal(p.signal, false)
 	select {
@@ -119,7 +125,7 @@ func (s *stopper) preemptedEnd(exit sandbox.Exit, killed bool) *ended {
 	defer s.mu.Unlock()
 	p := s.preemption
 	switch {
-	case p == nil || exit.Failed != "" || exit.Abandoned:
+	case !s.signalled.Load() || exit.Failed != "" || exit.Abandoned:
 		return nil
 	case s.overran.Load():
 		return &ended{Code: exit.Code, Preempted: v1.PreemptedKilled, Reason: fmt.Sprintf("the program did not exit within %s of %s, which preempted it", p.grace, p.name())}

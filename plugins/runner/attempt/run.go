@@ -404,6 +404,9 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 
 // program runs the entrypoint.
 func (r *run) program(box *sandbox.Box, t *task) (int, error) {
+	if err := r.restore(box, t); err != nil {
+		return 0, err
+	}
 	if err := r.stop.begin(); err != nil {
 		return 0, err
 	}
@@ -424,6 +427,9 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	exit, killed, err := r.supervise(box, c)
 	if err == nil {
 		r.gaveWay = r.stop.preemptedEnd(exit, killed)
+		if exit.Failed == "" && !exit.Abandoned && !r.abandoned.Load() { // after that another attempt may run
+			r.keep(box, t)
+		}
 	}
 	switch {
 	case err != nil || r.gaveWay != nil:

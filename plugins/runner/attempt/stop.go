@@ -30,10 +30,12 @@ type stopper struct {
 	second chan struct{} // closed by Nomad's second signal
 
 	preempted chan struct{} // closed by preempt
+	signalled atomic.Bool   // the program got the signal of its preemption
 	overran   atomic.Bool   // the program ran after the grace of its preemption
 
 	mu         sync.Mutex
 	why        string
+	ordered    time.Time // when the end was ordered
 	signals    int
 	preemption *preemption // nil: not preempted by a signal; final once it is set
 	begun      bool        // the program was started
@@ -50,15 +52,15 @@ func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 			case <-quit:
 				return
 			case <-signals:
-				s.signalled()
+				s.received()
 			}
 		}
 	}()
 	return s, func() { close(quit); cancel(nil) }
 }
 
-// signalled handles a signal from Nomad.
-func (s *stopper) signalled() {
+// received handles a signal from Nomad.
+func (s *stopper) received() {
 	s.mu.Lock()
 	s.signals++
 	n := s.signals
@@ -74,7 +76,7 @@ func (s *stopper) order(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.why == "" {
-		s.why = why
+		s.why, s.ordered = why, time.Now()
 		close(s.first)
 		s.cancel(errStopped)
 	}
@@ -88,6 +90,13 @@ func (s *stopper) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
+}
+
+// since is when the end was ordered.
+func (s *stopper) since() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ordered
 }
 
 // byNomad reports whether Nomad ordered the end, among others.
