@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
@@ -24,7 +25,7 @@ eval "$start"
 echo "begins after $n"
 while [ ! -e $folder/stop ]; do
 	n=$((n+1))
-	echo $n > $folder/reached
+	echo $n > $folder/part && mv $folder/part $folder/reached
 	eval "$each"
 	sleep 0.1
 done
@@ -141,14 +142,17 @@ func TestProgramsThatKnowOnlySignals(t *testing.T) {
 	ignores := r.count(t, "preemption: {grace: 1s}\nresources: {slots_per_trial: 0}", `trap "" TERM`, "save")
 	kept := r.keepsFolder(t)
 	var ends []string
+	var freed []time.Duration
 	for i := range times {
 		saves.begins(t)
+		asked := time.Now()
 		if i == 1 { // without room it is preempted as it is by a pause
 			r.slots(t, saves.id, 0)
 		} else {
 			saves.pause(t)
 		}
 		saves.free(t)
+		freed = append(freed, time.Since(asked))
 		if reached := saves.number(t, "reached"); reached-saves.number(t, "count") > 1 {
 			t.Errorf("preemption %d: it had reached step %d, and saved step %d", i, reached, saves.number(t, "count"))
 		}
@@ -159,6 +163,8 @@ func TestProgramsThatKnowOnlySignals(t *testing.T) {
 		}
 		ends = append(ends, "preempted: it was preempted by SIGUSR1, and exited with exit code 0")
 	}
+	slices.Sort(freed)
+	t.Logf("%d preemptions; from the request until the slots were free: median %s, longest %s", times, freed[times/2], freed[times-1])
 	for _, c := range []*counting{dies, ignores} {
 		c.begins(t)
 		c.pause(t)

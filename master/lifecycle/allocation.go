@@ -383,7 +383,7 @@ func firstFailure(a Allocation) (bad *Member, silent bool) {
 // afterPreemption reports whether the program of a member failed after its attempt was preempted by a signal. If a program
 // of another member gave way, the failure is a result of that: it lost its peer.
 func afterPreemption(a Allocation, bad *Member) bool {
-	return a.BySignal && !a.PreemptAt.IsZero() && bad.exited() && !bad.Stopped && !bad.Unfit && bad.ExitedAt.After(a.PreemptAt) && !(bad.Preempted == killedAfterGrace)
+	return a.BySignal && !a.PreemptAt.IsZero() && bad.exited() && !bad.Stopped && !bad.Unfit && bad.ExitedAt.After(a.PreemptAt) && bad.Preempted != killedAfterGrace
 }
 
 // failedBeforeKill reports whether the member had failed before the kill.

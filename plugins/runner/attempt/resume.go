@@ -3,7 +3,6 @@
 package attempt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -29,7 +28,7 @@ func (r *run) restore(box *sandbox.Box, t *task) error {
 	if t.layout.harness == "" {
 		return fail(CodePrepare, "resume.path needs the Python package of the master, and this task does not use it: remove DET_SKIP_HARNESS or DET_USE_INSTALLED_HARNESS from environment.environment_variables, or resume from the configuration")
 	}
-	if err := r.resume(r.stop.ctx, box, t, "restore"); err != nil {
+	if err := r.resume(r.stop.ctx.Done(), box, t, "restore"); err != nil {
 		return fail(CodePrepare, "the folder %s of resume.path could not be restored: %v", r.spec.Resume, err)
 	}
 	return nil
@@ -41,54 +40,53 @@ func (r *run) keep(box *sandbox.Box, t *task) {
 	if r.spec.Resume == "" || r.spec.Rank != 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), leftover.Keep, fmt.Errorf("it took more than %s", leftover.Keep))
-	defer cancel()
-	done := make(chan struct{})
+	done, late := make(chan struct{}), make(chan struct{})
 	defer close(done)
 	go func() {
 		select {
 		case <-done:
 			return
+		case <-time.After(leftover.Keep):
 		case <-r.stop.first:
+			select {
+			case <-done:
+				return
+			case <-time.After(max(minKeep, r.grace()-time.Since(r.stop.since()))):
+			}
 		}
-		select {
-		case <-done:
-		case <-time.After(max(minKeep, r.grace()-time.Since(r.stop.since()))):
-			cancel()
-		}
+		close(late)
 	}()
-	if err := r.resume(ctx, box, t, "save"); err != nil {
+	if err := r.resume(late, box, t, "save"); err != nil {
 		r.journal.Errorf("the folder %s of resume.path could not be kept, so the next attempt begins from an older state: %v", r.spec.Resume, err)
 	}
 }
 
-// resume runs the module in the sandbox. It starts in the root directory, so that no file of the user hides a module of Python.
-func (r *run) resume(ctx context.Context, box *sandbox.Box, t *task, action string) error {
+// resume runs the module in the sandbox, until late is closed. It starts in the root directory, so that no file of the user hides a module of Python.
+func (r *run) resume(late <-chan struct{}, box *sandbox.Box, t *task, action string) error {
 	folder := r.spec.Resume
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(t.dir, folder)
 	}
 	box.Start(sandbox.Command{Argv: []string{"python3", "-m", resumeModule, action, filepath.Clean(folder)}, Env: list(t.env), Dir: "/"})
-	ended := make(chan struct{})
-	killed := make(chan struct{})
+	ended, killed := make(chan struct{}), make(chan bool)
 	go func() {
-		defer close(killed)
 		select {
 		case <-ended:
-		case <-ctx.Done():
+			killed <- false
+		case <-late:
 			box.Signal(syscall.SIGKILL, true)
+			killed <- true
 		}
 	}()
 	exit, err := box.Wait()
 	close(ended)
-	<-killed
-	switch {
+	switch stopped := <-killed; {
 	case err != nil:
 		return err
 	case exit.Failed != "":
 		return errors.New(exit.Failed + r.hint([]string{"python3"}))
-	case exit.Code != 0 && ctx.Err() != nil:
-		return context.Cause(ctx)
+	case exit.Code != 0 && stopped:
+		return errors.New("there was no more time")
 	case exit.Code != 0:
 		return fmt.Errorf("exit code %d; the lines before this one say why", exit.Code)
 	}
