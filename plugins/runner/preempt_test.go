@@ -79,6 +79,18 @@ func TestWhoAsksGetsNoSignal(t *testing.T) {
 	}
 }
 
+// TestAProgramThatJustStartedMayStillAsk: a program that asks the preemption API soon after the preemption gets no signal.
+func TestAProgramThatJustStartedMayStillAsk(t *testing.T) {
+	r, p := preempted(t, saverOf("TERM", "0"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true}, false)
+	r.state.Ask()
+	eventually(t, "the runner knows that the program asks", r.state.Settled)
+	r.state.End("ada killed it")
+	p.expect(0)
+	if e := r.exit(); e.Preempted != "" || r.said("preempted") {
+		t.Fatalf("report %+v, log %q", e, r.state.Lines(shipper, "runner"))
+	}
+}
+
 // TestTheTrainingBehindAShellHasItsGrace: the shell of an entrypoint dies by the signal, and its training still saves.
 func TestTheTrainingBehindAShellHasItsGrace(t *testing.T) {
 	spec := sh(`exec 2>/dev/null; sh -c 'trap "sleep 0.3; echo stored; exit 0" USR1; echo ready; while :; do sleep 0.02; done'; echo never`)

@@ -53,6 +53,7 @@ type State struct {
 	why       string
 	preempted chan struct{} // closed when the attempt is preempted
 	asked     bool          // the program has asked the preemption API
+	settled   bool          // a runner watches that does not want to know of a preemption any more
 }
 
 // Seen is a request that the fake does not handle.
@@ -107,9 +108,20 @@ func (s *State) PreemptFor(why string, asked bool) {
 	close(s.preempted)
 }
 
+// Ask stores that the program asks the preemption API.
+func (s *State) Ask() { s.with(func() { s.asked = true }) }
+
+// Settled reports whether a runner has decided about the signal of a preemption.
+func (s *State) Settled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled
+}
+
 // awaitsPreemption returns the channel that ends a watch at a preemption; nil if the runner does not want to know.
 func (s *State) awaitsPreemption(r *http.Request) chan struct{} {
 	if r.URL.Query().Get("preemption") != "true" {
+		s.with(func() { s.settled = true })
 		return nil
 	}
 	return s.preempted
