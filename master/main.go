@@ -10,8 +10,10 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/detent-ml/detent/master/cacerts"
+	"github.com/detent-ml/detent/master/importer"
 	"github.com/detent-ml/detent/master/server"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -81,8 +83,38 @@ func command() *cobra.Command {
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
 		fmt.Fprintln(cmd.OutOrStdout(), cmd.Root().Name(), "version", v1.Version)
 	}}
-	root.AddCommand(serve, check, version)
+	bring := importCommand(func() (server.Config, error) { return server.LoadConfig(file, os.Environ(), set) })
+	bring.Flags().AddFlagSet(serve.Flags())
+	root.AddCommand(serve, check, bring, version)
 	return root
+}
+
+// importCommand brings the history of a Determined cluster.
+func importCommand(config func() (server.Config, error)) *cobra.Command {
+	var o importer.Options
+	cmd := &cobra.Command{Use: "import --from postgres://…", Short: "Copy the database of a Determined cluster into Detent's", Args: cobra.NoArgs,
+		Long: `Copy the database of a Determined cluster (0.38.1, or its public fork up to 0.42) into Detent's: users with
+their passwords, workspaces, experiments, trials, metrics, checkpoints, models and the accounts of the past.
+
+Repeat the command as often as you like: it copies what has changed since. Docs: docs/migrate.md`,
+		RunE: understood(func(cmd *cobra.Command) error {
+			cfg, err := config()
+			if err != nil {
+				return err
+			}
+			o.Out = cmd.OutOrStdout()
+			file, isFile := o.Out.(*os.File)
+			o.Lines = !isFile || !term.IsTerminal(int(file.Fd()))
+			return server.Import(cmd.Context(), cfg, o)
+		})}
+	f := cmd.Flags()
+	f.StringVar(&o.From, "from", "", "the address of the old database (postgres://user:password@host/determined)")
+	f.StringVar(&o.Prefix, "workspace-prefix", "", "import beside existing work: this goes before the names of workspaces, and all numbers are new")
+	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be imported, what would be lost, and how long it takes")
+	f.BoolVar(&o.Logs, "logs", false, "copy the log lines of trials too, the newest trials first")
+	f.BoolVar(&o.Verify, "verify", false, "compare metrics, trials and checkpoints of each experiment on both sides at the end")
+	_ = cmd.MarkFlagRequired("from") // cannot fail: the flag exists
+	return cmd
 }
 
 // oneFile takes a file as an argument, if the flag does not name it.

@@ -102,6 +102,11 @@ func (d Deps) comparePassword(ctx context.Context, c *rest.Call, name string, u 
 			if fits = passwordMatches(u, exists, sent); !fits {
 				return nil
 			}
+			if auth.IsForeign(u.PasswordHash) {
+				if err := replaceForeignHash(ctx, d.DB, u, auth.HashPassword(sent)); err != nil {
+					return err
+				}
+			}
 			ofName, ofAddress := loginKeys(address, name)
 			return LoginSucceeded(ctx, d.DB, ofName, ofAddress)
 		})

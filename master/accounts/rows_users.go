@@ -178,3 +178,8 @@ func ChangeUserIn(ctx context.Context, db *database.DB, roles Roles, id int, ch 
 	}
 	return u, err
 }
+
+// replaceForeignHash stores our hash of the password of an imported user in place of Determined's.
+func replaceForeignHash(ctx context.Context, db *database.DB, u User, hash string) error {
+	return db.Exec(ctx, `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, u.ID, u.PasswordHash, hash)
+}

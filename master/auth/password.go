@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/bcrypt"
 )
 
 // Costs of Argon2id. Of the equally strong ones that OWASP recommends they need the least memory,
@@ -36,10 +37,19 @@ func argonOf(sent string, salt []byte) []byte {
 	return argon2.IDKey([]byte(sent), salt, argonPasses, argonKiB, 1, argonKey)
 }
 
+// ForeignHash begins the hash of an imported user, which Determined made: bcrypt of the first 72 bytes that clients send.
+const ForeignHash = "$determined"
+
+// IsForeign reports whether Determined made the hash. After a sign-in it is replaced by one of ours.
+func IsForeign(stored string) bool { return strings.HasPrefix(stored, ForeignHash) }
+
 // CheckPassword compares a password as a client sent it with the stored hash.
 func CheckPassword(stored, sent string) bool {
 	if stored == "" || sent == "" {
 		return subtle.ConstantTimeCompare([]byte(stored), []byte(sent)) == 1
+	}
+	if hash, foreign := strings.CutPrefix(stored, ForeignHash); foreign {
+		return bcrypt.CompareHashAndPassword([]byte(hash), []byte(sent[:min(len(sent), 72)])) == nil
 	}
 	rest, ours := strings.CutPrefix(stored, argonPrefix)
 	if !ours {

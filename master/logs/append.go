@@ -57,8 +57,10 @@ func (s *Store) Append(ctx context.Context, b Batch) (next int64, err error) {
 	s.sanitizeLines(&b) // here and not in the flush, so that callers do this in parallel
 	b.chunks = s.codec.Pack(b.Lines)
 	var tell bool
-	if b.hits, tell, err = s.watch.hits(ctx, &b); err != nil {
-		return 0, err
+	if !b.Past {
+		if b.hits, tell, err = s.watch.hits(ctx, &b); err != nil {
+			return 0, err
+		}
 	}
 	done, err := s.group.Do(ctx, &b)
 	if err != nil {

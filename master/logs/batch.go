@@ -41,6 +41,7 @@ type Batch struct {
 	First   int64
 	Done    bool // the shipper will send no more lines
 	Rank    int  // the member whose log is complete then
+	Past    bool // lines of an import: webhooks that search logs are not told of them
 
 	chunks []chunk.Chunk
 	kinds  map[kind]bool // kinds of its lines

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -72,7 +71,7 @@ func wireRun(r Run) v1.FlatRun {
 	return v1.FlatRun{ID: r.ID, StartTime: r.StartedAt, EndTime: r.EndedAt, State: v1.TrialState("STATE_" + state), Labels: r.Labels,
 		ExternalRunID: r.ExternalID, Hyperparameters: r.HParams, UserID: r.OwnerID, Duration: r.Seconds,
 		ProjectID: r.ProjectID, ProjectName: r.ProjectName, WorkspaceID: r.WorkspaceID, WorkspaceName: r.WorkspaceName,
-		ParentArchived: r.ParentArchived, Archived: r.Archived, LocalID: fmt.Sprintf("%s-%d", r.ProjectKey, r.ID),
+		ParentArchived: r.ParentArchived, Archived: r.Archived, LocalID: r.LocalID,
 		Metadata: r.Metadata, LogPolicyMatched: r.LogPolicy,
 		Experiment: &v1.FlatRunExperiment{ID: r.ExperimentID, SearcherType: optional.Value(r.Searcher), SearcherMetric: optional.Value(r.Metric),
 			ForkedFrom: r.ParentID, ExternalExperimentID: r.ExternalParent, ResourcePool: r.Pool, Progress: optional.Value(r.Progress),

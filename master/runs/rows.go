@@ -13,8 +13,11 @@ import (
 // multiTrial is whether experiment e can have more than one trial.
 const multiTrial = `(e.searcher IS DISTINCT FROM 'single')`
 
+// localID is the name of run t within its project p.
+const localID = `coalesce(t.local_id, p.key || '-' || t.id)`
+
 // searchedRuns is the table of runs: the trials of all experiments. The number of a run is the
-// trial's id, also in localId, after the project's key.
+// trial's id, also in localId, after the project's key; an imported run has the localId that it had.
 var searchedRuns = query.Table{Noun: "runs", ID: "t.id", Archived: "(t.archived OR e.archived)", State: experiments.ShownTrial, Order: "id", From: ` FROM trials t
 	JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id` + experiments.SearchJoins, Fields: map[string]string{
 	"id": "t.id", "experimentDescription": "e.description", "forkedFrom": "e.parent_id", "startTime": "t.started_at", "endTime": "t.ended_at",
@@ -26,7 +29,7 @@ var searchedRuns = query.Table{Noun: "runs", ID: "t.id", Archived: "(t.archived 
 	"externalExperimentId": "e.external_id", "externalRunId": "t.external_id", "projectId": "e.project_id", "project": "p.name", "workspace": "w.name",
 	"experimentProgress": "round(100 * CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE coalesce(e.progress, 0) END)",
 	"experimentId":       "e.id", "experimentName": "e.name", "isExpMultitrial": multiTrial + "::text",
-	"parentArchived": "(p.archived OR w.archived)::text", "archived": "(t.archived OR e.archived)::text", "localId": "(p.key || '-' || t.id)",
+	"parentArchived": "(p.archived OR w.archived)::text", "archived": "(t.archived OR e.archived)::text", "localId": localID,
 }}
 
 const checkpointsOfRun = ` FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))`
@@ -43,7 +46,7 @@ type Run struct {
 	Metadata       []byte     `db:"metadata"`
 	LogPolicy      *string    `db:"log_policy_matched"`
 	ProjectName    string     `db:"project_name"`
-	ProjectKey     string     `db:"project_key"`
+	LocalID        string     `db:"local_id"`
 	WorkspaceName  string     `db:"workspace_name"`
 	Name           string     `db:"name"` // this field and the following ones are the experiment's
 	Description    string     `db:"description"`
@@ -92,7 +95,7 @@ func Search(ctx context.Context, db *database.DB, in auth.Scope, q query.Search,
 	}
 	list, err = database.Rows[Run](ctx, db, `
 		SELECT `+runHeadColumns+`, t.started_at, t.ended_at, extract(epoch FROM coalesce(t.ended_at, now()) - t.started_at)::int AS seconds,
-			e.labels, t.external_id, t.hparams, t.metadata, t.log_policy_matched, p.name AS project_name, p.key AS project_key, w.name AS workspace_name,
+			e.labels, t.external_id, t.hparams, t.metadata, t.log_policy_matched, p.name AS project_name, `+localID+` AS local_id, w.name AS workspace_name,
 			e.name, e.description, e.searcher, e.metric, e.pool, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 			e.parent_id, e.external_id AS external_parent`+searchedRuns.From+`
 		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = t.id ORDER BY page.place`, ids)

@@ -1,0 +1,150 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// configsAtOnce is the number of configurations in memory.
+const configsAtOnce = 200
+
+// translateConfigs makes old_configs: the configurations in the form in which this release stores them. Older releases of Determined accepted
+// fields and searchers that no longer exist; such fields go, with a note, and the text that was submitted stays as it is.
+func (p *pass) translateConfigs(ctx context.Context, tx *database.DB) error {
+	if err := tx.Exec(ctx, `CREATE TEMP TABLE old_configs (id int PRIMARY KEY, config jsonb NOT NULL) ON COMMIT DROP`); err != nil {
+		return err
+	}
+	return eachConfig(ctx, tx, "old_experiments", func(list []oldConfig) error {
+		var ids []int
+		var texts []string
+		for _, c := range list {
+			config, gone := translate(c.ID, c.Config)
+			for _, field := range gone {
+				p.notes.add("configurations lost "+field, c.ID)
+			}
+			ids, texts = append(ids, c.ID), append(texts, string(config))
+		}
+		return tx.Exec(ctx, `INSERT INTO old_configs SELECT * FROM unnest($1::int[], $2::text[]::jsonb[])`, ids, texts)
+	})
+}
+
+type oldConfig struct {
+	ID     int             `db:"id"`
+	Config json.RawMessage `db:"config"`
+}
+
+// eachConfig reads the configurations of a table of experiments, some at a time.
+func eachConfig(ctx context.Context, db *database.DB, table string, do func([]oldConfig) error) error {
+	for last := -1; ; {
+		list, err := database.Rows[oldConfig](ctx, db, `SELECT id, config FROM `+table+` WHERE id > $1 ORDER BY id LIMIT $2`, last, configsAtOnce)
+		if err == nil && len(list) > 0 {
+			err = do(list)
+		}
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		last = list[len(list)-1].ID
+	}
+}
+
+// translate returns a configuration in our form, and the fields that it lost.
+func translate(id int, config json.RawMessage) (ours []byte, gone []string) {
+	var fields map[string]any
+	if err := json.Unmarshal(config, &fields); err != nil {
+		return minimal(id, nil), []string{"everything: they are no objects"}
+	}
+	for range maxProblems {
+		parsed, err := expconf.ParseConfigJSON(config)
+		if err == nil {
+			if ours, err = parsed.JSON(); err == nil {
+				return ours, gone
+			}
+		}
+		path := problem(err)
+		if path == "" || !remove(fields, strings.Split(path, ".")) {
+			return minimal(id, fields), append(gone, "everything but their names, metrics and storages")
+		}
+		gone = append(gone, path)
+		if config, err = json.Marshal(fields); err != nil {
+			break
+		}
+	}
+	return minimal(id, fields), append(gone, "everything but their names, metrics and storages")
+}
+
+// maxProblems is the number of fields that one configuration may lose.
+const maxProblems = 100
+
+// problem is the path of the first field that a configuration should not have.
+func problem(err error) string {
+	var list document.Errors
+	if !errors.As(err, &list) || len(list) == 0 {
+		return ""
+	}
+	return list[0].Path
+}
+
+// remove removes a field, and reports whether it was there.
+func remove(fields map[string]any, path []string) bool {
+	for ; len(path) > 1; path = path[1:] {
+		inner, ok := fields[path[0]].(map[string]any)
+		if !ok {
+			return false
+		}
+		fields = inner
+	}
+	_, there := fields[path[0]]
+	delete(fields, path[0])
+	return there
+}
+
+// minimal is a configuration with what the pages show, and what removes checkpoints: those of an experiment whose own one cannot be read.
+func minimal(id int, fields map[string]any) []byte {
+	config := map[string]any{"name": fmt.Sprintf("Experiment %d", id), "reproducibility": map[string]any{"experiment_seed": 0},
+		"searcher": map[string]any{"name": "single", "metric": "validation_loss"}}
+	if name, ok := fields["name"].(string); ok {
+		config["name"] = name
+	}
+	if old, ok := fields["searcher"].(map[string]any); ok {
+		metric, smaller := old["metric"], old["smaller_is_better"]
+		if _, ok := metric.(string); ok {
+			config["searcher"] = map[string]any{"name": "single", "metric": metric, "smaller_is_better": smaller != false}
+		}
+	}
+	for _, key := range []string{"checkpoint_storage", "hyperparameters", "labels", "description"} {
+		trial := map[string]any{}
+		for k, v := range config {
+			trial[k] = v
+		}
+		if trial[key] = fields[key]; trial[key] == nil {
+			continue
+		}
+		if parsed, err := parse(trial); err == nil && parsed != nil {
+			config[key] = fields[key]
+		}
+	}
+	parsed, err := parse(config)
+	if err != nil {
+		panic(err) // cannot happen: the fields are those above
+	}
+	return parsed
+}
+
+func parse(fields map[string]any) ([]byte, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := expconf.ParseConfigJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	return parsed.JSON()
+}

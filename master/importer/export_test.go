@@ -1,0 +1,4 @@
+package importer
+
+// Translate is for the fuzz test.
+var Translate = translate

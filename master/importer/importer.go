@@ -1,0 +1,197 @@
+// Package importer copies the database of a Determined cluster into Detent's: det-master import. Whoever ran Determined keeps the
+// history of the team, with the numbers that links, scripts and notes contain.
+//
+// An import is one pass or several. The first runs while the old cluster still works, and takes most of the time; the last one,
+// after the old master was stopped, copies what has changed since. A pass reads one snapshot of the old database, and has these steps:
+//
+//	code     the model definitions, each once
+//	rows     everything that has few rows, in one transaction: people, places, experiments, trials, checkpoints, models, history
+//	metrics  the reports, some trials in each transaction
+//	logs     the lines of trials, where somebody asks for them
+//
+// Every step can be interrupted anywhere and repeated: code is found by its hash, rows by their numbers, and of a trial with metrics
+// the importer keeps a mark (import_trials) that changes when the old trial does. Then it copies all the trial's metrics again.
+//
+// The files, in the order in which one reads them:
+//
+//	importer.go     the steps of a pass
+//	source.go       the old database: which schemas are known, and how much there is
+//	stage.go        the old tables with few rows, as temporary tables beside ours
+//	numbers.go      which number each of the old cluster's objects has here
+//	people.go       users, groups and roles
+//	places.go       workspaces, projects, templates, bindings and policies
+//	experiments.go  experiments with their configurations, trials and their tasks
+//	configs.go      configurations that older releases of Determined accepted
+//	checkpoints.go  checkpoints, and the models that have them as versions
+//	history.go      the attempts of the past, for the accounts of who used how much
+//	code.go         model definitions
+//	metrics.go      the reports of trials
+//	logs.go         the lines of trials
+//	verify.go       both sides compared, experiment by experiment
+//	report.go       what a person reads
+//
+// Files of checkpoints stay where they are: a stored configuration names the folder of its experiment's checkpoints, and an imported one
+// names Determined's.
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Options say what is imported.
+type Options struct {
+	From   string // the address of the old database
+	Prefix string // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
+	DryRun bool   // only say what there is
+	Logs   bool   // copy the lines of trials too
+	Verify bool   // compare both sides at the end
+	Out    io.Writer
+	// Lines is how progress is shown: a line now and then, instead of one that changes.
+	Lines bool
+}
+
+// A pass is one import from one snapshot.
+type pass struct {
+	Options
+	db     *database.DB
+	source *database.Foreign
+	facts  facts
+	id     int // of the row in imports
+	shift  int
+	show   *progress
+	notes  notes
+	// renamed is whether this pass gave Detent the id of the old cluster.
+	renamed bool
+}
+
+// Run imports, and reports to o.Out.
+func Run(ctx context.Context, db *database.DB, o Options) (err error) {
+	source, err := database.OpenForeign(ctx, o.From)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close(ctx)) }()
+	p := &pass{Options: o, db: db, source: source, show: newProgress(o.Out, o.Lines)}
+	began := time.Now()
+	if p.facts, err = readFacts(ctx, source); err != nil {
+		return err
+	}
+	p.facts.print(o.Out)
+	if o.DryRun {
+		return p.preview(ctx)
+	}
+	if err := p.begin(ctx); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+		skip bool
+	}{
+		{"code", p.copyCode, false},
+		{"rows", p.copyRows, false},
+		{"metrics", p.copyMetrics, false},
+		{"logs", p.copyLogs, !o.Logs},
+		{"verification", p.verify, !o.Verify},
+	} {
+		if step.skip {
+			continue
+		}
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w (what was copied stays; the same command continues)", step.name, err)
+		}
+	}
+	if err := p.db.Exec(ctx, `UPDATE imports SET ended_at = now() WHERE id = $1`, p.id); err != nil {
+		return err
+	}
+	p.notes.print(o.Out)
+	if p.renamed {
+		fmt.Fprintln(o.Out, "this Detent has the id of the old cluster now: restart its masters, if they run")
+	}
+	fmt.Fprintf(o.Out, "imported cluster %s in %s\n", p.facts.ClusterID, time.Since(began).Round(time.Second/10))
+	return nil
+}
+
+// begin finds or makes the row of this import, and chooses the numbers of a new one.
+func (p *pass) begin(ctx context.Context) error {
+	return p.db.Tx(ctx, func(tx *database.DB) error {
+		known, err := database.Rows[struct {
+			ID     int    `db:"id"`
+			Prefix string `db:"prefix"`
+			Shift  int    `db:"shift"`
+		}](ctx, tx, `SELECT id, prefix, shift FROM imports WHERE cluster_id = $1 FOR UPDATE`, p.facts.ClusterID)
+		if err != nil {
+			return err
+		}
+		if len(known) == 1 {
+			p.id, p.shift = known[0].ID, known[0].Shift
+			if known[0].Prefix != p.Prefix {
+				return fault.New(fault.Conflict, "cluster %s was imported before with --workspace-prefix %q; the same import continues only with the same prefix", p.facts.ClusterID, known[0].Prefix)
+			}
+			return nil
+		}
+		own, err := database.Scalar[int](ctx, tx, `SELECT greatest((SELECT coalesce(max(id), 0) FROM experiments), (SELECT coalesce(max(id), 0) FROM trials),
+			(SELECT coalesce(max(id), 0) FROM models), (SELECT coalesce(max(id), 0) FROM model_versions))`)
+		if err != nil {
+			return err
+		}
+		if p.Prefix == "" && own > 0 {
+			return fault.New(fault.Conflict, "this Detent has experiments or models of its own, so those of the old cluster cannot keep their numbers: "+
+				"import into an empty database, or beside what is here with --workspace-prefix NAME, which gives them new numbers")
+		}
+		if p.Prefix != "" {
+			p.shift = (own/1000 + 1) * 1000 // an old number is easily read in a new one
+		}
+		p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift) VALUES ($1, $2, $3) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift)
+		return err
+	})
+}
+
+// copyRows copies everything that has few rows, in one transaction: either all of it is there, or nothing.
+func (p *pass) copyRows(ctx context.Context) error {
+	p.show.begin("rows", 0)
+	err := p.db.Alone(ctx, func(tx *database.DB) error {
+		for _, step := range []func(context.Context, *database.DB) error{
+			p.takeName, p.stage, p.putPeople, p.putPlaces, p.putExperiments, p.putTrials, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers,
+		} {
+			if err := step(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p.show.end()
+	return err
+}
+
+// takeName gives a new cluster the id of the old one, which is in the paths of TensorBoard's files.
+func (p *pass) takeName(ctx context.Context, tx *database.DB) error {
+	if p.Prefix != "" {
+		return nil
+	}
+	n, err := tx.Affect(ctx, `UPDATE cluster SET id = $1::text::uuid WHERE id::text <> $1 AND $1 ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`, p.facts.ClusterID)
+	p.renamed = n > 0
+	return err
+}
+
+// args are the named arguments of the statements of a pass.
+func (p *pass) args() database.Args {
+	return database.Args{"import": p.id, "shift": p.shift, "prefix": p.Prefix}
+}
+
+// put runs statements one after another.
+func (p *pass) put(ctx context.Context, tx *database.DB, statements ...string) error {
+	for _, sql := range statements {
+		if err := tx.Exec(ctx, sql, p.args()); err != nil {
+			return fmt.Errorf("%w (%s)", err, firstLine(sql))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// print says what the old database has.
+func (f facts) print(out io.Writer) {
+	fmt.Fprintf(out, "cluster %s of Determined, schema %d, %s\n", f.ClusterID, f.Migration, size(f.Size))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, line := range []struct {
+		what string
+		n    int64
+		more string
+	}{
+		{"users", f.Users, ""}, {"workspaces", f.Workspaces, ""}, {"projects", f.Projects, ""},
+		{"experiments", f.Experiments, live(f.Live)}, {"trials", f.Trials, ""}, {"checkpoints", f.Checkpoints, ""}, {"models", f.Models, ""},
+		{"metric reports", f.Metrics, "about"}, {"log lines", f.Lines, "about; only with --logs"}, {"code", f.Code >> 10, "KiB"},
+	} {
+		fmt.Fprintf(w, "  %s\t%d\t%s\n", line.what, line.n, line.more)
+	}
+	_ = w.Flush()
+}
+
+func live(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of them have not ended", n)
+}
+
+func size(bytes int64) string {
+	for _, unit := range []string{"bytes", "KiB", "MiB"} {
+		if bytes < 10_000 {
+			return fmt.Sprintf("%d %s", bytes, unit)
+		}
+		bytes >>= 10
+	}
+	return fmt.Sprintf("%d GiB", bytes)
+}
+
+// notes are what a person should know afterwards, each with the experiments that it is about.
+type notes map[string][]int
+
+func (n *notes) add(text string, experiment int) {
+	if *n == nil {
+		*n = notes{}
+	}
+	(*n)[text] = append((*n)[text], experiment)
+}
+
+// maxNamed is the number of experiments that a note names.
+const maxNamed = 5
+
+func (n notes) print(out io.Writer) {
+	for _, text := range slices.Sorted(maps.Keys(n)) {
+		ids := n[text]
+		names := strings.Trim(fmt.Sprint(ids[:min(len(ids), maxNamed)]), "[]")
+		if len(ids) > maxNamed {
+			names += " …"
+		}
+		fmt.Fprintf(out, "note: %s (%d: experiments %s)\n", text, len(ids), names)
+	}
+}
+
+// preview says what an import would lose, and how long it would take.
+func (p *pass) preview(ctx context.Context) error {
+	err := eachConfig(ctx, p.source.DB, "experiments", func(list []oldConfig) error {
+		for _, c := range list {
+			_, gone := translate(c.ID, c.Config)
+			for _, field := range gone {
+				p.notes.add("configurations would lose "+field, c.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.notes.print(p.Out)
+	fmt.Fprintf(p.Out, "nothing was imported (--dry-run). An import needs about %s in Detent's database, and about %s on two processors\n",
+		size(p.facts.Metrics*rowBytes+p.facts.Code+p.facts.Trials*trialBytes), max(time.Second, time.Duration(p.facts.Metrics/rowsPerSecond)*time.Second))
+	return nil
+}
+
+// What a report and a trial need, as measured with reports of three values.
+const (
+	rowBytes      = 330
+	trialBytes    = 8 << 10
+	rowsPerSecond = 50_000
+)
+
+// A progress shows how far a step is.
+type progress struct {
+	out         io.Writer
+	lines       bool
+	step        string
+	total, done int64
+	began, said time.Time
+}
+
+func newProgress(out io.Writer, lines bool) *progress { return &progress{out: out, lines: lines} }
+
+// Times between two lines, and between two changes of the one line of a terminal.
+const (
+	lineEvery   = 10 * time.Second
+	changeEvery = 200 * time.Millisecond
+)
+
+func (p *progress) begin(step string, total int64) {
+	*p = progress{out: p.out, lines: p.lines, step: step, total: total, began: time.Now(), said: time.Now()}
+}
+
+func (p *progress) add(n int64) {
+	p.done += n
+	every := changeEvery
+	if p.lines {
+		every = lineEvery
+	}
+	if time.Since(p.said) >= every {
+		p.said = time.Now()
+		p.say("\r")
+	}
+}
+
+func (p *progress) end() {
+	p.say("\r")
+	if !p.lines {
+		fmt.Fprintln(p.out)
+	}
+}
+
+// say writes how far the step is, how fast it is, and how long it will still take.
+func (p *progress) say(before string) {
+	spent := time.Since(p.began)
+	text := fmt.Sprintf("%-12s %d", p.step, p.done)
+	if p.total > 0 {
+		text += fmt.Sprintf(" of %d (%d %%)", p.total, 100*p.done/p.total)
+	}
+	if rate := float64(p.done) / spent.Seconds(); spent > time.Second {
+		text += fmt.Sprintf(", %.0f/s", rate)
+		if left := p.total - p.done; left > 0 && rate > 0 {
+			text += fmt.Sprintf(", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
+		}
+	}
+	text += fmt.Sprintf(", %s", spent.Round(time.Second/10))
+	if p.lines {
+		fmt.Fprintln(p.out, text)
+		return
+	}
+	fmt.Fprintf(p.out, "%s%-78s", before, text)
+}
