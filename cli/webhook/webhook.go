@@ -3,6 +3,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,9 @@ func newList(a *app.App) *cobra.Command {
 				triggers := each.Of(w.Triggers, func(g v1.Trigger) string {
 					return strings.TrimPrefix(string(g.TriggerType), "TRIGGER_TYPE_") + " " + string(g.Condition)
 				})
+				if w.Off {
+					triggers = append([]string{fmt.Sprintf("none yet: imported (det webhook test %d turns it on)", w.ID)}, triggers...)
+				}
 				t.Row(w.ID, w.Name, names[w.WorkspaceID], strings.TrimPrefix(string(w.WebhookType), "WEBHOOK_TYPE_"),
 					strings.TrimPrefix(string(w.Mode), "WEBHOOK_MODE_"), w.URL, strings.Join(triggers, ", "))
 			}

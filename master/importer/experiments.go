@@ -55,7 +55,7 @@ func (p *pass) putTrials(ctx context.Context, tx *database.DB) error {
 		FROM old_runs d JOIN experiments e ON e.id = d.experiment_id + @shift AND NOT `+ours+`
 			JOIN LATERAL (SELECT t.task_id FROM old_run_tasks t WHERE t.run_id = d.id ORDER BY t.start_time, t.task_id LIMIT 1) f ON true`,
 		`CREATE INDEX ON old_trials (id)`, `ANALYZE old_trials`,
-		numberAttempts, `CREATE INDEX ON old_attempts (trial_id)`, `CREATE INDEX ON old_attempts (allocation_id)`, `ANALYZE old_attempts`,
+		numberAttempts, `CREATE INDEX ON old_attempts (trial_id)`, `CREATE INDEX ON old_attempts (task_id)`, `CREATE INDEX ON old_attempts (allocation_id)`, `ANALYZE old_attempts`,
 		`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, context_hash, created_at, pool, slots, priority, ended_at, exit_status)
 		SELECT d.task_id, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, format('Trial %s of experiment %s', d.number + 1, e.id), e.context_hash, d.start_time, e.pool, e.slots_per_trial, e.priority,
 			CASE WHEN e.state <> 'PAUSED' THEN coalesce(d.end_time, e.ended_at) END, ''

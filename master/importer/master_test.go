@@ -1,21 +1,26 @@
 package importer_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/importer/importertest"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // importInto imports into the database of a running master.
-func importInto(t *testing.T, m *servertest.Master, from old) detent {
+func importInto(t *testing.T, m *servertest.Master, from *rowtest.World) detent {
 	t.Helper()
 	d := detent{&rowtest.World{T: t, DB: m.DB}}
 	d.take(from, func(o *importer.Options) { o.Verify = false })
@@ -24,7 +29,18 @@ func importInto(t *testing.T, m *servertest.Master, from old) detent {
 
 // TestMasterShowsWhatWasImported: a running master answers for everything that was imported, whatever state, age and gaps it has.
 func TestMasterShowsWhatWasImported(t *testing.T) {
-	from, m := newOld(t, small), servertest.Start(t, nil)
+	from, m := newOld(t), servertest.Start(t, nil)
+	// The old cluster's folder of checkpoints is where the master can read it.
+	from.Exec(`UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,host_path}', to_jsonb($1::text))`, m.Storage)
+	weights := fmt.Sprintf("%s/checkpoints/%s", m.Storage, from.Text(`SELECT md5('checkpoint1-1')::uuid::text`))
+	if err := os.MkdirAll(weights, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"weights": "the weights", "metadata.json": "{}"} {
+		if err := os.WriteFile(weights+"/"+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	d := importInto(t, m, from)
 	c := m.Client("admin")
 	get := func(path string, args ...any) string {
@@ -40,7 +56,7 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 		"/api/v1/resources/allocation/aggregated?startDate=2026-02-01&endDate=2026-02-10&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"} {
 		get("%s", path)
 	}
-	for id := 1; id <= small.experiments; id++ {
+	for id := 1; id <= importertest.Small.Experiments; id++ {
 		var e struct{ Experiment struct{ Name string } }
 		if err := json.Unmarshal([]byte(get("/api/v1/experiments/%d", id)), &e); err != nil || e.Experiment.Name != fmt.Sprintf("experiment %d", id) {
 			t.Errorf("experiment %d: %v %+v", id, err, e.Experiment)
@@ -62,6 +78,19 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 	for _, uuid := range strings.Fields(d.Text(`SELECT string_agg(uuid::text, ' ') FROM checkpoints`)) {
 		get("/api/v1/checkpoints/%s", uuid)
 	}
+	// A checkpoint is read where Determined stored it.
+	archive, err := c.CheckpointArchive(t.Context(), from.Text(`SELECT md5('checkpoint1-1')::uuid::text`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	unpacked, err := gzip.NewReader(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := io.ReadAll(unpacked); err != nil || !bytes.Contains(files, []byte("the weights")) {
+		t.Errorf("the files of a checkpoint: %v, %d bytes", err, len(files))
+	}
 	found, err := c.Raw(t.Context(), "POST", "/api/v1/runs", []byte(`{"limit": 200}`))
 	if err != nil || !strings.Contains(string(found), `"localId":"FACES-6"`) {
 		t.Errorf("runs: %v %s", err, found[:min(len(found), 2000)])
@@ -76,7 +105,7 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 // TestOldPasswordsWork: people sign in with the passwords of the old cluster, which are stored as ours from then on.
 func TestOldPasswordsWork(t *testing.T) {
 	m := servertest.Start(t, nil)
-	d := importInto(t, m, newOld(t, small))
+	d := importInto(t, m, newOld(t))
 	sign := func(user, password string) error {
 		c, err := client.New(client.Options{Master: m.Address()})
 		if err != nil {
@@ -86,11 +115,11 @@ func TestOldPasswordsWork(t *testing.T) {
 		_, err = c.Login(t.Context(), user, password)
 		return err
 	}
-	if err := sign("ada", adasPassword+"x"); err == nil {
+	if err := sign("ada", importertest.Password+"x"); err == nil {
 		t.Error("a wrong password opens a session")
 	}
 	for i := range 2 {
-		if err := sign("ada", adasPassword); err != nil {
+		if err := sign("ada", importertest.Password); err != nil {
 			t.Fatal(err)
 		}
 		if stored := d.Text(`SELECT password_hash FROM users WHERE username = 'ada'`); auth.IsForeign(stored) {
@@ -98,7 +127,7 @@ func TestOldPasswordsWork(t *testing.T) {
 		}
 	}
 	for user, want := range map[string]string{"gone": "not active", "sso": "invalid credentials"} {
-		if err := sign(user, adasPassword); err == nil || !strings.Contains(err.Error(), want) {
+		if err := sign(user, importertest.Password); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", user, err)
 		}
 	}
@@ -107,7 +136,7 @@ func TestOldPasswordsWork(t *testing.T) {
 // TestImportedExperimentsGoOn: an experiment that had not ended is paused here and goes on when somebody activates it, one that had ended is continued, and a
 // later pass leaves both alone.
 func TestImportedExperimentsGoOn(t *testing.T) {
-	from, m := newOld(t, small), servertest.Start(t, nil)
+	from, m := newOld(t), servertest.Start(t, nil)
 	d := importInto(t, m, from)
 	c := m.Client("admin")
 	if _, err := client.Send(t.Context(), c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: 17, OverrideConfig: new("resources: {slots_per_trial: 1}")}); err != nil {

@@ -30,7 +30,7 @@ func owner(old string) string {
 }
 
 // numbersOf are the tables whose numbers an import sets.
-var numbersOf = []string{"users", "groups", "workspaces", "projects", "experiments", "trials", "models", "model_versions"}
+var numbersOf = []string{"users", "groups", "workspaces", "projects", "experiments", "trials", "models", "model_versions", "webhooks"}
 
 // continueNumbers lets the next object of each table have the number after the largest.
 func (p *pass) continueNumbers(ctx context.Context, tx *database.DB) error {

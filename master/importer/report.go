@@ -46,7 +46,7 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%d GiB", bytes)
 }
 
-// notes are what a person should know afterwards, each with the experiments that it is about.
+// notes are what a person should know afterwards, each with the experiments that it is about, or with 0.
 type notes map[string][]int
 
 func (n *notes) add(text string, experiment int) {
@@ -62,6 +62,10 @@ const maxNamed = 5
 func (n notes) print(out io.Writer) {
 	for _, text := range slices.Sorted(maps.Keys(n)) {
 		ids := n[text]
+		if ids[0] == 0 { // about no experiment
+			fmt.Fprintf(out, "note: %s\n", text)
+			continue
+		}
 		names := strings.Trim(fmt.Sprint(ids[:min(len(ids), maxNamed)]), "[]")
 		if len(ids) > maxNamed {
 			names += " …"

@@ -31,8 +31,6 @@ type counts struct {
 	Metrics     int64 `db:"metrics"` // an estimate
 	Lines       int64 `db:"lines"`   // of logs, an estimate
 	Code        int64 `db:"code"`    // bytes of model definitions
-	Webhooks    int64 `db:"webhooks"`
-	Notebooks   int64 `db:"notebooks"` // notebooks, shells, commands and TensorBoards
 }
 
 // liveStates are the states of experiments and runs that have not ended.
@@ -58,8 +56,7 @@ func readFacts(ctx context.Context, source *database.Foreign) (facts, error) {
 			(SELECT count(*) FROM experiments) AS experiments, (SELECT count(*) FROM experiments WHERE state IN `+liveStates+`) AS live,
 			(SELECT count(*) FROM runs) AS trials, (SELECT count(*) FROM checkpoints_v2) AS checkpoints, (SELECT count(*) FROM models) AS models,
 			`+estimated("raw_steps")+` + `+estimated("raw_validations")+` + `+estimated("generic_metrics")+` + `+estimated("system_metrics")+` AS metrics,
-			`+estimated("task_logs")+` AS lines, (SELECT coalesce(sum(octet_length(model_definition)), 0) FROM experiments) AS code,
-			(SELECT count(*) FROM webhooks) AS webhooks, (SELECT count(*) FROM tasks WHERE task_type IN ('NOTEBOOK', 'SHELL', 'COMMAND', 'TENSORBOARD')) AS notebooks
+			`+estimated("task_logs")+` AS lines, (SELECT coalesce(sum(octet_length(model_definition)), 0) FROM experiments) AS code
 		FROM cluster_id LIMIT 1`)
 	if err != nil {
 		return facts{}, err

@@ -45,6 +45,8 @@ var relations = []relation{
 	{"checkpoints", "uuid uuid, task_id text, allocation_id text, run_id int, report_time timestamptz, state text, resources jsonb, metadata jsonb, size bigint, storage jsonb",
 		`(SELECT k.uuid, k.task_id, k.allocation_id, (SELECT min(c.run_id) FROM run_checkpoints c WHERE c.checkpoint_id = k.uuid) AS run_id, k.report_time, k.state, k.resources, k.metadata, coalesce(k.size, 0) AS size, ` + storageOf + ` AS storage
 		FROM checkpoints_v2 k LEFT JOIN storage_backend s ON s.id = k.storage_id) x WHERE uuid IS NOT NULL`},
+	{"webhooks", "id int, url text, webhook_type text, workspace_id int, name text, mode text", ""},
+	{"webhook_triggers", "id int, trigger_type text, condition jsonb, webhook_id int", ""},
 	{"models", "id int, name text, description text, creation_time timestamptz, last_updated_time timestamptz, metadata jsonb, labels text[], user_id int, archived boolean, notes text, workspace_id int", ""},
 	{"model_versions", "id int, model_id int, version int, checkpoint_uuid uuid, creation_time timestamptz, last_updated_time timestamptz, metadata jsonb, name text, comment text, user_id int, labels text[], notes text", ""},
 	{"trial_source_infos", "trial_id int, checkpoint_uuid uuid, model_id int, model_version int, trial_source_info_type text", ""},
@@ -83,6 +85,9 @@ func (r relation) query() string {
 	return "SELECT " + strings.Join(r.names(), ", ") + " FROM " + from
 }
 
+// indexed are the columns by which statements look rows up, one by one.
+var indexed = []string{"old_runs (id)", "old_runs (experiment_id)", "old_run_tasks (run_id)", "old_run_tasks (task_id)", "old_allocations (task_id)", "old_experiments (id)"}
+
 // stage copies the old tables with few rows into temporary tables.
 func (p *pass) stage(ctx context.Context, tx *database.DB) error {
 	for _, r := range relations {
@@ -96,6 +101,11 @@ func (p *pass) stage(ctx context.Context, tx *database.DB) error {
 		}
 		p.show.add(n)
 		if err := tx.Exec(ctx, "ANALYZE "+table); err != nil {
+			return err
+		}
+	}
+	for _, columns := range indexed {
+		if err := tx.Exec(ctx, "CREATE INDEX ON "+columns); err != nil {
 			return err
 		}
 	}

@@ -61,6 +61,27 @@ func (p *pass) verify(ctx context.Context) error {
 		return fault.New(fault.Conflict, "%d experiments differ between the two clusters", len(wrong))
 	}
 	fmt.Fprintln(p.Out, "both sides have the same reports, trials and checkpoints")
+	return p.nameSamples(ctx)
+}
+
+// nameSamples prints the newest checkpoint of each storage: whether the files of a storage can be read, only somebody with rights there can say.
+func (p *pass) nameSamples(ctx context.Context) error {
+	list, err := database.Rows[struct {
+		Storage string `db:"storage"`
+		UUID    string `db:"uuid"`
+	}](ctx, p.db, `
+		SELECT DISTINCT ON (s.storage) s.storage, k.uuid::text AS uuid
+		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN import_trials i ON i.trial_id = t.id JOIN experiments e ON e.id = t.experiment_id
+			LEFT JOIN storage_backends b ON b.id = k.storage_id CROSS JOIN LATERAL (SELECT coalesce(b.config, e.config->'checkpoint_storage') AS c) x
+			CROSS JOIN LATERAL (SELECT concat_ws(' ', c->>'type', coalesce(c->>'bucket', c->>'container', c->>'host_path', c->>'container_path'), coalesce(c->>'prefix', c->>'storage_path')) AS storage) s
+		WHERE k.state = 'COMPLETED' ORDER BY s.storage, k.reported_at DESC`)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	fmt.Fprintln(p.Out, "fetch a checkpoint of each storage, to see that its files are there:")
+	for _, l := range list {
+		fmt.Fprintf(p.Out, "  det checkpoint download %s   (%s)\n", l.UUID, l.Storage)
+	}
 	return nil
 }
 

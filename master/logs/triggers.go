@@ -108,7 +108,7 @@ func (w *watch) current(ctx context.Context) ([]*trigger, int, error) {
 	}
 	found, err := database.Rows[trigger](ctx, w.db, `
 		SELECT t.id, t.webhook_id, w.workspace_id, w.mode = 'SPECIFIC' AS specific, t.condition->>'regex' AS regex
-		FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type = 'TASK_LOG' ORDER BY t.id`)
+		FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type = 'TASK_LOG' AND NOT w.off ORDER BY t.id`)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -31,6 +31,7 @@ type Webhook struct {
 	Name        string      `json:"name"`
 	WorkspaceID int         `json:"workspaceId"` // 0: all workspaces
 	Mode        WebhookMode `json:"mode"`
+	Off         bool        `json:"off"` // imported, and not tested since: it gets no events; not in Determined
 }
 
 // Trigger is a message of the wire.

@@ -32,5 +32,5 @@ func (d Deps) test(ctx context.Context, c *rest.Call, w Webhook, _ *v1.None) (*v
 	if _, err := d.Sender.Test(ctx, w); err != nil {
 		return nil, fault.New(fault.Invalid, "the test of webhook %d failed: %w", w.ID, err)
 	}
-	return &v1.TestWebhookResponse{Completed: true}, nil
+	return &v1.TestWebhookResponse{Completed: true}, turnOn(ctx, d.DB, w.ID)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/rest/resttest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
 	"github.com/detent-ml/detent/master/webhook/sender"
@@ -246,4 +247,42 @@ func TestCustomEventsAreLimited(t *testing.T) {
 	admin.Post("/api/v1/webhooks/custom", body).OK()
 	r.Exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 100)`)
 	admin.Post("/api/v1/webhooks/custom", body).Says(429, "already wait to be sent")
+}
+
+// TestAnImportedWebhookIsOff: it gets no events, of whatever kind, until its receiver has accepted a test event.
+func TestAnImportedWebhookIsOff(t *testing.T) {
+	r := newRig(t)
+	var status atomic.Int64
+	status.Store(500)
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	defer target.Close()
+	hook := r.hook("imported", 1, event.Workspace, onCompleted, `METRIC_THRESHOLD_EXCEEDED {"metric_name": "loss", "operator": "less", "value": 1}`)
+	r.Exec(`UPDATE webhooks SET off = true, url = $1`, target.URL)
+	experiment := r.Experiment(rowtest.LossSearcher)
+	r.Trial(experiment, 0, 1)
+	fires := func() (events, thresholds int) {
+		t.Helper()
+		r.Exec(`UPDATE experiments SET state = 'PAUSED', ended_at = NULL WHERE id = $1`, experiment)
+		if err := r.moveTo(experiment, "PAUSED", "COMPLETED", nil); err != nil {
+			t.Fatal(err)
+		}
+		wanted, err := webhook.Wanted(t.Context(), r.DB, []int{r.Int(`SELECT id FROM trials`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(r.events(hook)), len(wanted)
+	}
+	path := fmt.Sprintf("/api/v1/webhooks/%d/test", hook)
+	r.With("admin").Post(path, "").Is(400)
+	if events, thresholds := fires(); events != 0 || thresholds != 0 {
+		t.Errorf("a webhook that is off gets %d events, and reports are compared for it: %d", events, thresholds)
+	}
+	if got := string(r.With("admin").Get("/api/v1/webhooks").OK().Body); !strings.Contains(got, `"off":true`) {
+		t.Errorf("the list has %s", got)
+	}
+	status.Store(200)
+	r.With("admin").Post(path, "").OK()
+	if events, thresholds := fires(); events != 1 || thresholds != 1 {
+		t.Errorf("after a test the webhook gets %d events in place of 1, and %d of 1 trials are compared", events, thresholds)
+	}
 }

@@ -20,7 +20,7 @@ const (
 )
 
 const selectWebhooks = `
-	SELECT w.id, w.workspace_id, coalesce(s.owner_id, 0) AS owner_id, w.name, w.url, w.type, w.mode,
+	SELECT w.id, w.workspace_id, coalesce(s.owner_id, 0) AS owner_id, w.name, w.url, w.type, w.mode, w.off,
 		coalesce((SELECT jsonb_agg(jsonb_build_object('id', t.id, 'type', t.type, 'condition', t.condition) ORDER BY t.id)
 			FROM webhook_triggers t WHERE t.webhook_id = w.id), '[]') AS triggers
 	FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id`
@@ -111,6 +111,11 @@ func hasRoom(ctx context.Context, db *database.DB, w Webhook) error {
 // setURL changes a webhook's address. Waiting events go to the new address.
 func setURL(ctx context.Context, db *database.DB, id int, url string) error {
 	return db.Change(ctx, notFound(id), `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
+}
+
+// turnOn lets an imported webhook get events.
+func turnOn(ctx context.Context, db *database.DB, id int) error {
+	return db.Exec(ctx, `UPDATE webhooks SET off = false WHERE id = $1 AND off`, id)
 }
 
 // Delete deletes a webhook with its waiting events and its log.

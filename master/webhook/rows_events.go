@@ -23,7 +23,7 @@ const hooksOf = `e.hooks_excluded, e.hook_ids, e.hook_names`
 // workspaces, unless the experiment's configuration excludes webhooks, and for the mode SPECIFIC only if the configuration names the
 // webhook. PostgreSQL makes each list after IN once for the whole statement, as a hash table, so a pair of an event and a webhook costs
 // the same whatever the configuration names.
-const receives = `(w.workspace_id IS NULL OR w.workspace_id = v.workspace_id) AND v.hooks_excluded IS NOT TRUE
+const receives = `NOT w.off AND (w.workspace_id IS NULL OR w.workspace_id = v.workspace_id) AND v.hooks_excluded IS NOT TRUE
 	AND (w.mode = 'WORKSPACE' OR (v.experiment_id, w.id) IN (SELECT x.experiment_id, unnest(x.hook_ids) FROM v x)
 		OR (v.experiment_id, w.name_md5) IN (SELECT x.experiment_id, unnest(x.hook_names) FROM v x))`
 

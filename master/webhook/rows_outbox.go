@@ -102,7 +102,7 @@ const selectRoutes = `
 		SELECT * FROM webhooks h WHERE h.id = v.webhook_id AND (h.workspace_id IS NULL OR h.workspace_id = v.workspace_id)
 		UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id = v.workspace_id
 		UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id IS NULL) w
-	WHERE v.webhook_id IS NOT NULL OR ` + receives + `
+	WHERE v.webhook_id IS NOT NULL AND NOT w.off OR ` + receives + `
 		AND (v.type <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
 			AND t.type = v.type AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.state))
 	ORDER BY v.id, w.id`

@@ -44,6 +44,7 @@ type Webhook struct {
 	URL         string    `db:"url"`
 	Type        string    `db:"type"`
 	Mode        string    `db:"mode"`
+	Off         bool      `db:"off"` // imported, and not tested since: it gets no events
 	Triggers    []Trigger `db:"triggers"`
 }
 
@@ -101,7 +102,7 @@ func refusal(code fault.Code, workspace *int) error {
 // secret, for those who may not change it.
 func wire(w Webhook, who auth.Who) v1.Webhook {
 	out := v1.Webhook{ID: w.ID, URL: w.URL, Name: w.Name, WorkspaceID: optional.Value(w.WorkspaceID),
-		WebhookType: v1.WebhookType(typeOfWebhooks + w.Type), Mode: v1.WebhookMode(modeOfWebhooks + w.Mode), Triggers: make([]v1.Trigger, len(w.Triggers))}
+		WebhookType: v1.WebhookType(typeOfWebhooks + w.Type), Mode: v1.WebhookMode(modeOfWebhooks + w.Mode), Off: w.Off, Triggers: make([]v1.Trigger, len(w.Triggers))}
 	if !auth.Can(who, auth.Change, object(w)) {
 		out.URL = event.Shown(w.URL)
 	}

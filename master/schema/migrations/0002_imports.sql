@@ -12,7 +12,7 @@ CREATE TABLE imports (
 -- The numbers of what is found by name, or has a number of its own here.
 CREATE TABLE import_numbers (
     import_id int NOT NULL REFERENCES imports ON DELETE CASCADE,
-    kind      text NOT NULL CHECK (kind IN ('user', 'group', 'workspace', 'project', 'model', 'storage')),
+    kind      text NOT NULL CHECK (kind IN ('user', 'group', 'workspace', 'project', 'webhook')),
     old       int NOT NULL,
     new       int NOT NULL,
     PRIMARY KEY (import_id, kind, old)
@@ -24,6 +24,10 @@ CREATE TABLE import_trials (
     mark     text NOT NULL,  -- what changes when the trial does
     rows     bigint NOT NULL
 );
+
+-- An imported webhook is off: it gets no events until its receiver has accepted a test event here, so that nobody is told everything by two clusters. The
+-- importer sets it, and the API ends it.
+ALTER TABLE webhooks ADD COLUMN off boolean NOT NULL DEFAULT false;
 
 -- The name of an imported run within its project, such as VIS-4, which links and notes may contain. Other runs are called by their number.
 ALTER TABLE trials ADD COLUMN local_id text;

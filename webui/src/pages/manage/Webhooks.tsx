@@ -24,7 +24,7 @@ function List() {
   const sort = sortOf({ key: 'name', desc: false });
   const nameOf = (id: number) => (id ? workspaces.data?.find((w) => w.id === id)?.name ?? String(id) : 'all workspaces');
   const columns: Column<Webhook>[] = [
-    { key: 'name', title: 'Name', width: 'minmax(7rem, 1fr)', narrow: true, sort: (w) => w.name, render: (w) => <a class="cut" title={w.name} href={`/manage/webhooks/${w.id}`}>{w.name}</a> },
+    { key: 'name', title: 'Name', width: 'minmax(7rem, 1fr)', narrow: true, sort: (w) => w.name, render: (w) => <span class="cut"><a title={w.name} href={`/manage/webhooks/${w.id}`}>{w.name}</a>{w.off && <span class="tag" title="imported: it gets no events until its receiver has accepted a test event">off</span>}</span> },
     { key: 'url', title: 'Address', width: 'minmax(9rem, 2fr)', sort: (w) => w.url, render: (w) => <code class="cut" title={w.url}>{w.url}</code> },
     { key: 'when', title: 'When', width: 'minmax(9rem, 2fr)', narrow: true, render: (w) => <span class="cut" title={w.triggers.map(said).join(', ')}>{w.triggers.map(said).join(', ')}</span> },
     { key: 'of', title: 'Workspace', width: 'minmax(7rem, 1fr)', sort: (w) => nameOf(w.workspaceId), render: (w) => <span class="cut" title={nameOf(w.workspaceId)}>{nameOf(w.workspaceId)}{w.mode.endsWith('SPECIFIC') && <span class="tag" title="only experiments whose configuration names this webhook">if named</span>}</span> },
@@ -34,7 +34,7 @@ function List() {
   const mine = (workspaces.data ?? []).filter((w) => !w.archived && may('EDIT_WEBHOOKS', w.id, w.userId));
   const make = async (form: FormData) => {
     const made = await manage.createWebhook({
-      id: 0, name: text(form, 'name'), url: text(form, 'url'), workspaceId: Number(text(form, 'workspace')),
+      id: 0, off: false, name: text(form, 'name'), url: text(form, 'url'), workspaceId: Number(text(form, 'workspace')),
       webhookType: `WEBHOOK_TYPE_${text(form, 'type')}`, mode: form.has('specific') ? 'WEBHOOK_MODE_SPECIFIC' : 'WEBHOOK_MODE_WORKSPACE',
       triggers: triggersOf({ states: form.getAll('state').map(String), pattern: text(form, 'pattern'), metric: text(form, 'metric'), custom: form.has('custom') }),
     });
@@ -112,6 +112,9 @@ function Deliveries({ id }: { id: number }) {
       if (await attempt(`Delete webhook ${w.name}`, () => manage.deleteWebhook(id), `Webhook ${w.name} deleted`)) go('/manage/webhooks');
     },
   });
+  const test = async () => {
+    if (await attempt('Test', () => manage.testWebhook(id), 'The test event was received')) webhooks.reload();
+  };
   const loadOlder = async () => {
     try {
       const list = await manage.deliveries(id, all.at(-1)?.id ?? '');
@@ -128,11 +131,12 @@ function Deliveries({ id }: { id: number }) {
         <code class="cut" title={w.url}>{w.url}</code>
         <span class="grow" />
         <div class="row" role="toolbar" aria-label="actions">
-          <button type="button" class="main" onClick={() => void attempt('Test', () => manage.testWebhook(id), 'The test event was received')}>Test</button>
+          <button type="button" class="main" onClick={() => void test()}>Test</button>
           <button type="button" onClick={() => setEditing(true)}>Edit</button>
           <button type="button" class="danger" onClick={remove}>Delete</button>
         </div>
       </div>
+      {w.off && <p class="lead">This webhook was imported and is off: it gets no events until its receiver has accepted a test event.</p>}
       <p class="lead">Fires when {w.triggers.map(said).join(', or ')}. <a href="/manage/webhooks">All webhooks</a></p>
       {deliveries.error !== undefined && <Problem what="Could not load the events." error={deliveries.error} retry={deliveries.reload} />}
       <Table<WebhookDelivery> label="events" columns={columns} count={rows.length} row={(i) => rows[i]} id={(d) => d.id} sort={sort} fit

@@ -32,14 +32,16 @@ INSERT INTO projects (id, name, description, archived, created_at, notes, worksp
 INSERT INTO templates VALUES ('gpu-defaults', '{"resources": {"slots_per_trial": 2}}', 2);
 INSERT INTO rp_workspace_bindings VALUES (2, 'gpu', true);
 INSERT INTO task_config_policies VALUES
-    (2, 'EXPERIMENT', 4, '2026-02-01', '{"max_restarts": 2}', '{"resources": {"max_slots": 8}}'), (NULL, 'NTSC', 4, '2026-02-01', NULL, '{"priority_limit": 10}');
+    (2, 'EXPERIMENT', 4, '2026-02-01', '{"max_restarts": 2}', '{"resources": {"max_slots": 8}}'), (NULL, 'NTSC', 4, '2026-02-01', NULL, '{"priority_limit": 10}'),
+    (3, 'EXPERIMENT', 4, '2026-02-01', '{"resources": {"slots_per_trial": -4}}', NULL);
 INSERT INTO storage_backend_shared_fs VALUES (1, '/data', NULL, NULL, NULL, 'checkpoints', 'rprivate');
 INSERT INTO storage_backend_s3 VALUES (1, 'ours', NULL, NULL, 'https://s3.example.com', 'runs');
 INSERT INTO storage_backend_gcs VALUES (1, 'theirs', NULL);
 INSERT INTO storage_backend_azure VALUES (1, 'blobs', NULL, 'https://x.blob.core.windows.net', NULL);
 INSERT INTO storage_backend_directory VALUES (1, '/ckpt');
 INSERT INTO storage_backend (id, shared_fs_id, s3_id, gcs_id, azure_id, directory_id) VALUES (1, 1, NULL, NULL, NULL, NULL), (2, NULL, 1, NULL, NULL, NULL), (3, NULL, NULL, 1, NULL, NULL), (4, NULL, NULL, NULL, 1, NULL), (5, NULL, NULL, NULL, NULL, 1);
-INSERT INTO webhooks VALUES (1, 'https://chat.example.com/hook', 'SLACK', NULL, 'done', 'WORKSPACE');
+INSERT INTO webhooks VALUES (1, 'https://chat.example.com/hook', 'SLACK', NULL, 'done', 'WORKSPACE'), (2, 'https://lines.example.com/hook', 'DEFAULT', 2, 'lines', 'SPECIFIC');
+INSERT INTO webhook_triggers VALUES (1, 'EXPERIMENT_STATE_CHANGE', '{"state": "COMPLETED"}', 1), (2, 'TASK_LOG', '{"regex": "out of memory"}', 2), (3, 'CUSTOM', '{}', 2);
 
 -- Experiment n is a search where n is a multiple of three; the first twelve have the twelve states.
 CREATE TEMP TABLE plan AS

@@ -8,6 +8,7 @@ CREATE TYPE task_state AS ENUM ('ACTIVE', 'CANCELED', 'COMPLETED', 'ERROR', 'PAU
 CREATE TYPE task_type AS ENUM ('TRIAL', 'NOTEBOOK', 'SHELL', 'COMMAND', 'TENSORBOARD', 'CHECKPOINT_GC', 'GENERIC');
 CREATE TYPE trial_source_info_type AS ENUM ('TRIAL_SOURCE_INFO_TYPE_INFERENCE', 'TRIAL_SOURCE_INFO_TYPE_FINE_TUNING');
 CREATE TYPE trial_state AS ENUM ('ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', 'STOPPING_ERROR', 'CANCELED', 'COMPLETED', 'ERROR', 'RUNNING');
+CREATE TYPE trigger_type AS ENUM ('EXPERIMENT_STATE_CHANGE', 'METRIC_THRESHOLD_EXCEEDED', 'TASK_LOG', 'CUSTOM');
 CREATE TYPE webhook_mode AS ENUM ('WORKSPACE', 'SPECIFIC');
 CREATE TYPE webhook_type AS ENUM ('DEFAULT', 'SLACK');
 CREATE TYPE workload_type AS ENUM ('EXPERIMENT', 'NTSC');
@@ -385,6 +386,12 @@ CREATE TABLE users (
     last_auth_at timestamptz
 );
 CREATE UNIQUE INDEX ON users (id);
+CREATE TABLE webhook_triggers (
+    id integer NOT NULL,
+    trigger_type trigger_type NOT NULL,
+    condition jsonb NOT NULL,
+    webhook_id integer NOT NULL
+);
 CREATE TABLE webhooks (
     id integer NOT NULL,
     url text NOT NULL,
