@@ -57,6 +57,41 @@ func TestPreemption(t *testing.T) {
 	me.post(a.path("/resources/r/daemon"), "").ok()
 }
 
+// TestTheRunnerLearnsOfAPreemption: a runner that wants to know gets the preemption from its watch, and whether a program has asked for
+// it; a runner of an earlier release waits on. How a program ended after the signal is stored with its exit.
+func TestTheRunnerLearnsOfAPreemption(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 2)
+	me := a.ranks[0]
+	watch := "/api/v1/detent/allocations/" + a.id + "/watch"
+	r.exec(`UPDATE allocations SET preempt_at = now(), preempt_reason = 'the experiment was paused' WHERE id = $1`, a.id)
+	if got := me.get(watch + "?preemption=true").ok().body; string(got) != `{"over":false,"why":"the experiment was paused","preempt":true,"asked":false}` {
+		t.Errorf("%s", got)
+	}
+	old := make(chan answer)
+	go func() { old <- me.get(watch) }()
+	select {
+	case got := <-old:
+		t.Errorf("a runner that does not ask for it got %s", got.body)
+	case <-time.After(50 * time.Millisecond): // the call still waits, as it must
+	}
+	me.get(a.path("/signals/preemption?timeout_seconds=0")).ok()
+	if got := a.ranks[1].get(watch + "?preemption=true").ok().body; string(got) != `{"over":false,"why":"the experiment was paused","preempt":true,"asked":true}` {
+		t.Errorf("after the program of another rank asked: %s", got)
+	}
+
+	exit := "/api/v1/detent/allocations/" + a.id + "/members/0/exit"
+	me.post(exit, `{"exitCode":143,"preempted":"gone"}`).says(400, `preempted: expected exited or killed, found "gone"`)
+	me.post(exit, `{"exitCode":143,"preempted":"exited"}`).ok()
+	me.post(exit, `{"exitCode":137,"preempted":"killed"}`).ok()
+	if got := r.text(`SELECT exit_code || ' ' || preempted FROM members WHERE rank = 0 AND allocation_id = $1`, a.id); got != "143 exited" {
+		t.Errorf("the first report counts: %s", got)
+	}
+	r.exec(`UPDATE allocations SET kill_at = now() WHERE id = $1`, a.id)
+	r.bus.Publish(attempts.Topic(a.id))
+	(<-old).ok()
+}
+
 // A member has one entry of accelerators, for any name of its node, and its length is limited.
 func TestAcceleratorsAreBounded(t *testing.T) {
 	r := newRig(t)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A peer is a member with the fields that other members need at the rendezvous.
@@ -61,6 +62,15 @@ func MemberExit(ctx context.Context, db *database.DB, allocation string, rank, c
 // with the exit that follows.
 func markUnfit(ctx context.Context, db *database.DB, allocation string, rank int) error {
 	return db.Exec(ctx, `UPDATE members SET unfit = true WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank)
+}
+
+// markPreempted stores how a member's program ended after the signal that preempted it. It takes effect with the exit that
+// follows.
+func markPreempted(ctx context.Context, db *database.DB, allocation string, rank int, how string) error {
+	if how != v1.PreemptedExited && how != v1.PreemptedKilled {
+		return fault.New(fault.Invalid, "preempted: expected %s or %s, found %q", v1.PreemptedExited, v1.PreemptedKilled, fault.Clip(how))
+	}
+	return db.Exec(ctx, `UPDATE members SET preempted = $3 WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank, how)
 }
 
 // markDaemon stores that the attempt may complete while this member runs.

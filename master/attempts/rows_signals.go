@@ -15,6 +15,7 @@ import (
 type Signal struct {
 	Preempt bool `db:"preempt"`
 	Ended   bool `db:"ended"`
+	Asked   bool `db:"asked"` // a program of the attempt has asked for it before
 
 	Drained *time.Time `db:"drained"` // when Nomad stops what runs on the first of its nodes that is drained
 	Notices []string   `db:"notices"` // that machines of its nodes go away, as Nomad has them
@@ -23,7 +24,7 @@ type Signal struct {
 // ReadSignal reads whether an attempt must store a checkpoint and exit.
 func ReadSignal(ctx context.Context, db *database.DB, allocation string) (Signal, error) {
 	return database.Row[Signal](ctx, db, "attempt "+allocation, `
-		SELECT a.preempt_at IS NOT NULL AS preempt, a.state = 'TERMINATED' AS ended,
+		SELECT a.preempt_at IS NOT NULL AS preempt, a.state = 'TERMINATED' AS ended, a.preempt_asked_at IS NOT NULL AS asked,
 			min(n.drain_deadline) FILTER (WHERE n.draining) AS drained,
 			coalesce(array_agg(n.inventory->'Facts'->>'meta.detent.leaving') FILTER (WHERE n.inventory->'Facts' ? 'meta.detent.leaving'), '{}') AS notices
 		FROM allocations a LEFT JOIN members m ON m.allocation_id = a.id LEFT JOIN nodes n ON n.id = m.node_id
@@ -33,6 +34,11 @@ func ReadSignal(ctx context.Context, db *database.DB, allocation string) (Signal
 // update changes one of the columns of an attempt that its task writes.
 func update(ctx context.Context, db *database.DB, allocation, set string, args ...any) error {
 	return db.Change(ctx, fault.New(fault.NotFound, "attempt %s not found", allocation), "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
+}
+
+// markAsked stores that a program of the attempt asks the preemption API: it needs no signal.
+func markAsked(ctx context.Context, db *database.DB, allocation string) error {
+	return update(ctx, db, allocation, "preempt_asked_at = coalesce(preempt_asked_at, now())")
 }
 
 // ackPreemption stores that the program will save a checkpoint and exit. It also accepts an
@@ -89,15 +95,18 @@ func addAccelerators(ctx context.Context, db *database.DB, allocation string, ra
 		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::int::text, $3::jsonb)", rank, data)
 }
 
-// An end reports whether an attempt has ended or is being ended, and why.
+// An end reports whether an attempt has ended or is being ended, or else preempted, and why.
 type end struct {
-	Over bool   `db:"over"`
-	Why  string `db:"why"`
+	Over    bool   `db:"over"`
+	Why     string `db:"why"`
+	Preempt bool   `db:"preempt"`
+	Asked   bool   `db:"asked"`
 }
 
 // readEnd reads the end of an attempt.
 func readEnd(ctx context.Context, db *database.DB, allocation string) (end, error) {
 	return database.Row[end](ctx, db, "attempt "+allocation, `
 		SELECT state = 'TERMINATED' OR kill_at IS NOT NULL AS over,
-			coalesce(nullif(kill_reason, ''), exit_reason) AS why FROM allocations WHERE id = $1`, allocation)
+			coalesce(nullif(kill_reason, ''), nullif(exit_reason, ''), preempt_reason) AS why,
+			preempt_at IS NOT NULL AS preempt, coalesce(preempt_asked_at, preempt_acked_at) IS NOT NULL AS asked FROM allocations WHERE id = $1`, allocation)
 }

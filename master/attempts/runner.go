@@ -27,17 +27,18 @@ func (d Deps) visitors(ctx context.Context, c *rest.Call, id string, req *v1.Vis
 }
 
 // watch is the long poll with which a runner learns that its attempt must end. Usually Nomad's
-// agent stops the runner; but an agent can be dead while its tasks run.
-func (d Deps) watch(ctx context.Context, c *rest.Call, id string, _ *v1.None) (*v1.WatchResponse, error) {
+// agent stops the runner; but an agent can be dead while its tasks run. A runner that preempts its program by a signal
+// also learns here of the preemption.
+func (d Deps) watch(ctx context.Context, c *rest.Call, id string, req *v1.WatchRequest) (*v1.WatchResponse, error) {
 	wake, cancel := d.Bus.Subscribe(Topic(id))
 	defer cancel()
 	var s end
-	over, err := rest.Await(ctx, wake, rest.MaxPoll, func(ctx context.Context) (bool, error) {
+	_, err := rest.Await(ctx, wake, rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		var err error
 		s, err = readEnd(ctx, d.DB, id)
-		return s.Over, err
+		return s.Over || s.Preempt && req.Preemption, err
 	})
-	return &v1.WatchResponse{Over: over, Why: s.Why}, err
+	return &v1.WatchResponse{Over: s.Over, Why: s.Why, Preempt: s.Preempt, Asked: s.Asked}, err
 }
 
 // matches stores a runner's matches of log policies at once, so that users see them.
@@ -55,6 +56,11 @@ func (d Deps) exit(ctx context.Context, c *rest.Call, m member, req *v1.MemberEx
 func (d Deps) RecordExit(ctx context.Context, taskID, id string, rank int, req v1.MemberExitRequest) error {
 	if req.Unfit {
 		if err := markUnfit(ctx, d.DB, id, rank); err != nil {
+			return err
+		}
+	}
+	if req.Preempted != "" {
+		if err := markPreempted(ctx, d.DB, id, rank, req.Preempted); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,9 @@ func (d Deps) preemption(ctx context.Context, c *rest.Call, id string, req *v1.A
 	var last Signal
 	asked, err := rest.Await(ctx, wake, min(time.Duration(seconds)*time.Second, rest.MaxPoll), func(ctx context.Context) (bool, error) {
 		var err error
-		last, err = ReadSignal(ctx, d.DB, id)
+		if last, err = ReadSignal(ctx, d.DB, id); err == nil && !last.Asked {
+			err = markAsked(ctx, d.DB, id)
+		}
 		return last.Preempt, err
 	})
 	return &v1.PreemptionSignalResponse{Preempt: asked, Deadline: deadlineOf(last)}, err

@@ -17,9 +17,9 @@ type attemptPass struct {
 }
 
 // advance decides about one attempt: action is what its owner wants, and why the reason for
-// users. wait is how long a preempted program may run on. advance returns the last step if
+// users. wait says how long a preempted program may run on. advance returns the last step if
 // the attempt has ended, else nil.
-func (d *attemptPass) advance(row *rows.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
+func (d *attemptPass) advance(row *rows.LiveAllocation, wait preemption, action lifecycle.Action, why string) *lifecycle.Step {
 	a := attemptOf(row, wait)
 	m := d.move(row)
 	switch {
@@ -84,15 +84,21 @@ func withoutNomad(m lifecycle.Member) lifecycle.Member {
 	return m
 }
 
-func attemptOf(row *rows.LiveAllocation, wait time.Duration) lifecycle.Allocation {
+// A preemption is how an attempt is preempted.
+type preemption struct {
+	wait     time.Duration // from the request until the master kills it
+	bySignal bool          // its runners send a signal, and kill it themselves after their grace
+}
+
+func attemptOf(row *rows.LiveAllocation, wait preemption) lifecycle.Allocation {
 	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: optional.Value(row.SubmittedAt),
 		AssignedAt: optional.Value(row.AssignedAt), TriedAt: optional.Value(row.TriedAt), NoRoom: row.NoRoom, RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: optional.Value(row.PreemptAt), AckedAt: optional.Value(row.PreemptAckedAt),
-		PreemptWait: wait, KillAt: optional.Value(row.KillAt), StoppedAt: optional.Value(row.StoppedAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
+		PreemptWait: wait.wait, BySignal: wait.bySignal, KillAt: optional.Value(row.KillAt), StoppedAt: optional.Value(row.StoppedAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
 	for _, m := range row.Members {
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
 			NomadDetail: m.NomadDetail, NomadEndedAt: optional.Value(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: optional.Value(m.StartedAt),
 			Replaced: m.Replaced, ClaimedAt: optional.Value(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: optional.Value(m.ExitedAt), ExitCode: optional.Value(m.ExitCode),
-			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, LeftoverReadAt: optional.Value(m.LeftoverReadAt)})
+			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, Preempted: m.Preempted, LeftoverReadAt: optional.Value(m.LeftoverReadAt)})
 	}
 	return a
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
@@ -66,7 +68,7 @@ func (d *experimentPass) endByKilling(e *Experiment) error {
 		if t == nil || t.Ended {
 			continue
 		}
-		if a := d.p.Allocations[t.TaskID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
+		if a := d.p.Allocations[t.TaskID]; a != nil && d.advance(a, preemption{}, lifecycle.ActionKill, why) == nil {
 			live++
 			continue
 		}
@@ -260,7 +262,7 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 		if out, because := d.eviction(attempt, true); out == lifecycle.ActionKill && action != out || action == lifecycle.ActionNone {
 			action, why = out, because
 		}
-		end = d.advance(attempt, preemptWait(e), action, why)
+		end = d.advance(attempt, preemptionOf(e, attempt), action, why)
 		if end != nil {
 			d.count(e, t, attempt, *end)
 			t.NoRetry, t.NoNodes = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
@@ -300,8 +302,25 @@ func wanted(e *Experiment, row *rows.LiveTrial) search.Trial {
 	return w
 }
 
-func preemptWait(e *Experiment) time.Duration {
-	return time.Duration(e.Config.PreemptionSeconds()) * time.Second
+// signalMargin is how much longer than the grace after a signal the master waits: the runner learns of the preemption
+// later than the master, and the runner itself kills a program that ignores the signal.
+const signalMargin = 30 * time.Second
+
+// preemptionOf returns how an attempt of a trial is preempted. While the configuration has not been read, its signal
+// and grace are unknown, and the time is at least the default.
+func preemptionOf(e *Experiment, a *rows.LiveAllocation) preemption {
+	asks := time.Duration(e.Config.PreemptionSeconds()) * time.Second
+	var keep time.Duration // after the program's end, its runner stores its folder
+	if e.Config.Resume != nil {
+		keep = leftover.Keep
+	}
+	if asked := a.PreemptAskedAt != nil || a.PreemptAckedAt != nil; asked && e.Config.PreemptionSignal() == "" {
+		return preemption{wait: asks + keep}
+	}
+	if e.Unread {
+		return preemption{wait: max(asks, expconf.DefaultPreemptionTimeout*time.Second), bySignal: true}
+	}
+	return preemption{wait: e.Config.PreemptionGrace() + signalMargin + keep, bySignal: true}
 }
 
 // retry queues the next attempt of a trial.

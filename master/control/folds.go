@@ -72,7 +72,7 @@ func (f *folds) choose(live []rows.LiveExperiment) []rows.Reading {
 		case e.Unmanaged: // the loop needs neither its configuration nor its search
 		case f.out[e.ID]:
 			if x != nil && x.broken == "" {
-				f.byID[e.ID] = &fold{unread: true, config: expconf.Config{MaxRestarts: x.config.MaxRestarts, PreemptionTimeout: x.config.PreemptionTimeout}}
+				f.byID[e.ID] = &fold{unread: true, config: expconf.Config{MaxRestarts: x.config.MaxRestarts, Preemption: x.config.Preemption, Resume: x.config.Resume, PreemptionTimeout: x.config.PreemptionTimeout}}
 			}
 		case x == nil || !x.current():
 			waiting = append(waiting, e)
@@ -234,7 +234,7 @@ func (x *fold) read(config json.RawMessage) (expconf.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("its stored configuration cannot be read: %w", err)
 	}
-	x.config = expconf.Config{MaxRestarts: cfg.MaxRestarts, PreemptionTimeout: cfg.PreemptionTimeout, CheckpointStorage: cfg.CheckpointStorage,
+	x.config = expconf.Config{MaxRestarts: cfg.MaxRestarts, Preemption: cfg.Preemption, Resume: cfg.Resume, PreemptionTimeout: cfg.PreemptionTimeout, CheckpointStorage: cfg.CheckpointStorage,
 		Resources:   expconf.Resources{IsSingleNode: cfg.Resources.IsSingleNode, EqualParts: cfg.Resources.EqualParts, GPU: cfg.Resources.GPU, CPUs: cfg.Resources.CPUs, Memory: cfg.Resources.Memory},
 		Environment: expconf.Environment{Nomad: cfg.Environment.Nomad, Secrets: cfg.Environment.Secrets}}
 	return cfg, nil

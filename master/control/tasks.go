@@ -39,7 +39,7 @@ func (d *taskPass) taskBundle(t rows.LiveTask) {
 
 func (d *taskPass) endTaskByKilling(t rows.LiveTask) {
 	why := "the master could not handle this experiment; the master's log has the reason"
-	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
+	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, preemption{}, lifecycle.ActionKill, why) == nil {
 		return
 	}
 	d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: why})
@@ -68,7 +68,7 @@ func (d *taskPass) task(t rows.LiveTask) {
 	if t.Desired == wantPause {
 		d.pauseAttempt(attempt, why)
 	}
-	end := d.advance(attempt, 0, action, why)
+	end := d.advance(attempt, preemption{}, action, why)
 	if end == nil {
 		return
 	}

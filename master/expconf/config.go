@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/document"
-	"github.com/detent-ml/detent/master/optional"
 )
 
 // Config is the complete configuration of an experiment: every field has its value. Tasks
@@ -34,12 +33,14 @@ type Config struct {
 	Optimizations            Optimizations     `json:"optimizations"`
 	PBS                      *PBS              `json:"pbs,omitempty"`
 	PerformInitialValidation bool              `json:"perform_initial_validation"`
+	Preemption               *Preemption       `json:"preemption,omitempty"` // nil: nothing but defaults
 	PreemptionTimeout        *int              `json:"preemption_timeout" check:"1..maxPreempt"`
 	Profiling                Profiling         `json:"profiling"`
 	Project                  string            `json:"project" check:"text 1000"`
 	RecordsPerEpoch          int               `json:"records_per_epoch" check:"at least 0"`
 	Reproducibility          Reproducibility   `json:"reproducibility"`
 	Resources                Resources         `json:"resources"`
+	Resume                   *Resume           `json:"resume,omitempty"` // nil: programs keep what they need themselves
 	RetentionPolicy          *RetentionPolicy  `json:"retention_policy,omitempty"`
 	SchedulingUnit           int               `json:"scheduling_unit" default:"100" check:"at least 1"`
 	Searcher                 Searcher          `json:"searcher"`
@@ -72,15 +73,6 @@ func (p Profiling) check(k *checker, at string) {
 	if end := p.EndAfterBatch; end != nil && *end < p.BeginOnBatch {
 		k.fail(at+".end_after_batch", fmt.Sprintf("%d is less than begin_on_batch %d", *end, p.BeginOnBatch), "")
 	}
-}
-
-// DefaultPreemptionTimeout is the number of seconds between the request to stop and the kill of
-// a task, unless the configuration sets another.
-const DefaultPreemptionTimeout = 3600
-
-// PreemptionSeconds is the number of seconds that a task has to stop after a request to stop.
-func (c Config) PreemptionSeconds() int {
-	return optional.Or(c.PreemptionTimeout, DefaultPreemptionTimeout)
 }
 
 // JSON is the configuration as tasks receive it.

@@ -492,6 +492,31 @@ func TestPure(t *testing.T) {
 	}
 }
 
+// TestPreemption: the signal and the grace that documents give, and their defaults.
+func TestPreemption(t *testing.T) {
+	for doc, want := range map[string]string{
+		"{}":                            " 1m0s",
+		"preemption_timeout: 7":         " 7s",
+		"preemption: {}":                " 1m0s",
+		"preemption: {signal: SIGUSR1}": "SIGUSR1 1m0s",
+		"preemption: {grace: 90}":       " 1m30s",
+		"preemption: {signal: SIGTERM, grace: 2m}\npreemption_timeout: 7": "SIGTERM 2m0s",
+	} {
+		c := parsed(t, doc)
+		if got := c.PreemptionSignal() + " " + c.PreemptionGrace().String(); got != want {
+			t.Errorf("%s: %q, want %q", doc, got, want)
+		}
+		stored, err := c.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseConfigJSON(stored)
+		if err != nil || again.PreemptionSignal() != c.PreemptionSignal() || again.PreemptionGrace() != c.PreemptionGrace() {
+			t.Errorf("%s: stored and read again: %q %s %v", doc, again.PreemptionSignal(), again.PreemptionGrace(), err)
+		}
+	}
+}
+
 // TestDocumented asserts that the page for users names every field.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/experiment-config.md")
@@ -500,7 +525,7 @@ func TestDocumented(t *testing.T) {
 	}
 	for _, section := range []any{Raw{}, RawCommand{}, CommandResources{}, Resources{}, Environment{},
 		Searcher{}, CheckpointStorage{}, Nomad{}, Profiling{}, Integrations{}, Webhooks{}, LogPolicy{},
-		BindMount{}, Device{}, ProxyPort{}, RegistryAuth{}} {
+		BindMount{}, Device{}, ProxyPort{}, RegistryAuth{}, Preemption{}, Resume{}} {
 		for _, f := range sectionOf(reflect.TypeOf(section)).fields {
 			// The relics of storages and searchers are read and not advertised.
 			if slices.Contains([]string{"budget", "train_stragglers", "unit", "checkpoint_path", "tensorboard_path",

@@ -27,6 +27,7 @@ type TaskContainerDefaults struct {
 	NetworkMode            *string               `json:"network_mode"`
 	Nomad                  *Nomad                `json:"nomad"`
 	PBS                    *PBS                  `json:"pbs"`
+	Preemption             *Preemption           `json:"preemption"`
 	PreemptionTimeout      *int                  `json:"preemption_timeout"`
 	RegistryAuth           *RegistryAuth         `json:"registry_auth"`
 	ShmSizeBytes           *ByteSize             `json:"shm_size_bytes"`
@@ -61,6 +62,7 @@ func (t TaskContainerDefaults) check(k *checker) {
 	if t.ShmSizeBytes != nil && *t.ShmSizeBytes <= 0 {
 		k.fail("shm_size_bytes", fmt.Sprintf("must be greater than 0, found %d", *t.ShmSizeBytes), "")
 	}
+	k.section("preemption", &t.Preemption)
 	if t.PreemptionTimeout != nil {
 		k.atLeast("preemption_timeout", *t.PreemptionTimeout, 1)
 	}
@@ -90,6 +92,7 @@ func (t TaskContainerDefaults) Fragment() Raw {
 		Environment:       t.environment(),
 		LogPolicies:       t.LogPolicies,
 		PBS:               t.PBS,
+		Preemption:        t.Preemption,
 		PreemptionTimeout: t.PreemptionTimeout,
 		Resources:         Resources{Devices: t.Devices},
 		Slurm:             t.Slurm,

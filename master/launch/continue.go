@@ -278,6 +278,7 @@ func runsAlike(a, b expconf.Config) (bool, error) {
 	b.CheckpointStorage, b.CheckpointPolicy, b.RetentionPolicy = a.CheckpointStorage, a.CheckpointPolicy, a.RetentionPolicy
 	b.Name, b.Description, b.Labels, b.Workspace, b.Project = a.Name, a.Description, a.Labels, a.Workspace, a.Project
 	b.Searcher, b.Reproducibility, b.MaxRestarts, b.PreemptionTimeout, b.LogPolicies = a.Searcher, a.Reproducibility, a.MaxRestarts, a.PreemptionTimeout, a.LogPolicies
+	b.Preemption = a.Preemption
 	b.MinValidationPeriod, b.MinCheckpointPeriod, b.Profiling, b.Debug = a.MinValidationPeriod, a.MinCheckpointPeriod, a.Profiling, a.Debug
 	of := a.Resources
 	b.Resources.Priority, b.Resources.Weight, b.Resources.MaxSlots, b.Resources.ResourcePool, b.Resources.SlotsPerTrial = of.Priority, of.Weight, of.MaxSlots, of.ResourcePool, of.SlotsPerTrial

@@ -51,6 +51,7 @@ type Allocation struct {
 	PreemptAt   time.Time
 	AckedAt     time.Time // the program acknowledged the preemption
 	PreemptWait time.Duration
+	BySignal    bool // its runners preempt its programs by a signal, and kill them after a grace
 	KillAt      time.Time
 	StoppedAt   time.Time // when Nomad accepted the stop of its job
 	KillReason  string
@@ -87,12 +88,22 @@ type Member struct {
 	ExitCode       int
 	ExitReason     string
 	Stopped        bool      // it ended because Nomad stopped its runner
+	Preempted      string    // how its program ended after the signal that preempted it; "": otherwise
 	LeftoverReadAt time.Time // when the master had read its leftovers, or stopped trying
 	Unfit          bool      // its runner reported that the node prevents its program: it lacks devices or space
 }
 
 func (m Member) claimed() bool { return !m.ClaimedAt.IsZero() }
 func (m Member) exited() bool  { return !m.ExitedAt.IsZero() }
+
+// Ends of a member's program after the signal that preempted it, as its runner reports them.
+const (
+	exitedAtSignal   = "exited" // within the grace
+	killedAfterGrace = "killed"
+)
+
+// gaveWay reports whether the member's program exited because it was preempted by a signal.
+func (m Member) gaveWay() bool { return m.exited() && m.Preempted == exitedAtSignal }
 
 // over reports whether the member has ended, by its runner's report or in Nomad.
 func (m Member) over() bool { return m.exited() || !m.NomadEndedAt.IsZero() }
@@ -281,7 +292,10 @@ func conclude(a Allocation) Step {
 	}
 	bad, silent := firstFailure(a)
 	zero := 0
+	first := each.Find(a.Members, func(m *Member) bool { return m.gaveWay() })
 	switch {
+	case first != nil && (bad == nil || afterPreemption(a, bad)):
+		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &first.ExitCode, cmp.Or(first.ExitReason, "it was preempted by a signal")
 	case bad == nil && a.AckedAt.IsZero() && endedByUs(a):
 		s.Outcome, s.ExitCode, s.ExitReason = Killed, &zero, a.KillReason
 	case bad == nil && a.AckedAt.IsZero() && a.KillAt.IsZero() && stoppedMember(a) != nil:
@@ -300,6 +314,8 @@ func conclude(a Allocation) Step {
 		if bad.exited() {
 			s.ExitCode = &bad.ExitCode
 		}
+	case bad.exited() && bad.Preempted == killedAfterGrace:
+		s.Outcome, s.ExitCode, s.ExitReason = Killed, &bad.ExitCode, bad.ExitReason
 	case bad.Unfit:
 		s.Outcome, s.Avoid, s.Unstarted = Unplaced, []string{bad.NodeID}, true
 		s.ExitReason = fmt.Sprintf("it could not run on node %s: %s", bad.NodeName, bad.ExitReason)
@@ -347,7 +363,7 @@ func firstFailure(a Allocation) (bad *Member, silent bool) {
 	var first time.Time
 	for i := range a.Members {
 		m := &a.Members[i]
-		if m.Daemon || m.exited() && m.ExitCode == 0 {
+		if m.Daemon || m.exited() && (m.ExitCode == 0 || m.gaveWay()) {
 			continue
 		}
 		when := m.ExitedAt
@@ -359,6 +375,12 @@ func firstFailure(a Allocation) (bad *Member, silent bool) {
 		}
 	}
 	return bad, bad != nil && !bad.exited()
+}
+
+// afterPreemption reports whether the program of a member failed after its attempt was preempted by a signal. If a program
+// of another member gave way, the failure is a result of that: it lost its peer.
+func afterPreemption(a Allocation, bad *Member) bool {
+	return a.BySignal && !a.PreemptAt.IsZero() && bad.exited() && !bad.Stopped && !bad.Unfit && bad.ExitedAt.After(a.PreemptAt) && bad.Preempted != killedAfterGrace
 }
 
 // failedBeforeKill reports whether the member had failed before the kill.

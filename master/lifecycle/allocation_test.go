@@ -52,6 +52,8 @@ func set(t *testing.T, a *Allocation, key string, vals []string) {
 		a.StoppedAt = ago(t, vals[0])
 	case "cause":
 		a.Cause = Cause(vals[0])
+	case "signal":
+		a.BySignal, a.PreemptWait = true, 90*time.Second
 	case "refused":
 		a.RefusedWhy = "no such driver"
 	default:
@@ -74,6 +76,8 @@ func member(t *testing.T, rank int, line string) Member {
 			m.Replaced = true
 		case "stopped":
 			m.Stopped = true
+		case "preempted":
+			m.Preempted = val
 		case "unfit":
 			m.Unfit, m.ExitReason = true, "it sees other GPUs than it was given"
 		case "daemon":

@@ -87,6 +87,18 @@ func TestOnlyFailuresCount(t *testing.T) {
 		"it makes way": {with(func(a *Allocation, m *Member) {
 			a.PreemptAt, a.AckedAt, m.ExitedAt = at(time.Minute), at(time.Second), at(0)
 		}), false, ""},
+		"it exits by the signal of its preemption": {with(func(a *Allocation, m *Member) {
+			a.PreemptAt, a.BySignal, m.ExitedAt, m.ExitCode, m.Preempted = at(time.Minute), true, at(0), 143, exitedAtSignal
+		}), false, ""},
+		"it saves at the signal of its preemption and exits with code 0": {with(func(a *Allocation, m *Member) {
+			a.PreemptAt, a.BySignal, m.ExitedAt, m.Preempted = at(time.Minute), true, at(0), exitedAtSignal
+		}), false, ""},
+		"it ignores the signal of its preemption and is killed": {with(func(a *Allocation, m *Member) {
+			a.PreemptAt, a.BySignal, m.ExitedAt, m.ExitCode, m.Preempted = at(time.Minute), true, at(0), 137, killedAfterGrace
+		}), false, ""},
+		"it fails at the signal of its preemption": {with(func(a *Allocation, m *Member) {
+			a.PreemptAt, a.BySignal, m.ExitedAt, m.ExitCode = at(time.Minute), true, at(0), 1
+		}), true, "id1"},
 		"it does not make way and is killed": {with(func(a *Allocation, m *Member) {
 			a.PreemptAt, a.KillAt, a.KillReason, m.ExitedAt, m.ExitCode = at(2*time.Hour), at(time.Minute), "it did not make way", at(0), 137
 		}), false, ""},

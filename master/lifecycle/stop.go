@@ -13,7 +13,8 @@ func stop(a Allocation, now time.Time, t Timing) (Step, bool) {
 		}
 		return Step{}, true
 	}
-	if bad, silent := firstFailure(a); bad != nil && !silent {
+	// After a signal the other members have their grace to store a checkpoint, and their runners end it.
+	if bad, silent := firstFailure(a); bad != nil && !silent && !afterPreemption(a, bad) {
 		return tidy("rank %d failed with exit code %d", bad.Rank, bad.ExitCode), true
 	}
 	for _, m := range a.Members {

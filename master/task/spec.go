@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -176,6 +177,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	if b.pool.HasImages() {
 		b.spec.WorkDir = optional.Value(b.defaults.WorkDir)
 	}
+	b.spec.Preemption, b.spec.Resume = preemptionOf(cfg), cfg.ResumePath()
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
 	b.ports(cfg.Environment.ProxyPorts)
 	b.ingress()
@@ -185,6 +187,12 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 		return err
 	}
 	return b.files(checkpoint, config, hparams, cfg.Debug)
+}
+
+// preemptionOf returns the signal that preempts the programs of a trial.
+func preemptionOf(cfg expconf.Config) *v1.Preemption {
+	signal := cfg.PreemptionSignal()
+	return &v1.Preemption{Signal: cmp.Or(signal, expconf.DefaultPreemptionSignal), GraceSecs: int(math.Ceil(cfg.PreemptionGrace().Seconds())), UnlessAsked: signal == ""}
 }
 
 // LogPatterns returns the patterns of log policies, without those that a configuration turns off.

@@ -36,8 +36,8 @@ var (
 		Summary: "List the accelerators that the attempts of a task have reported"}
 	ReportDaemon = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/resources/:resources/daemon", Access: ByTasks, Object: KindAllocation, Verb: Report,
 		Summary: "Report that a member is a daemon: the attempt ends without waiting for it"}
-	WatchAllocation = Endpoint[None, WatchResponse]{Method: "GET", Path: "/detent/allocations/:id/watch", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true, After: true,
-		Summary: "Wait until an attempt must end"}
+	WatchAllocation = Endpoint[WatchRequest, WatchResponse]{Method: "GET", Path: "/detent/allocations/:id/watch", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true, After: true,
+		Summary: "Wait until an attempt must end, or is preempted"}
 	CheckVisitors = Endpoint[VisitorsRequest, VisitorsResponse]{Method: "POST", Path: "/detent/allocations/:id/visitors", Access: ByTasks, Object: KindAllocation, Verb: Report,
 		Summary: "Find which visitors, who are connected to a task through an ingress, may not enter it any more"}
 	GetAllocation = Endpoint[None, AllocationResponse]{Method: "GET", Path: "/allocations/:id", Access: ByBoth, Object: KindAllocation, Verb: View,

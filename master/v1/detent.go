@@ -46,8 +46,13 @@ type TaskSpec struct {
 	BindMounts    []BindMount       `json:"bindMounts"`
 	Files         []TaskFile        `json:"files"` // the runner writes them before the start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
-	StopAfterSecs float64           `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
-	Prefer        string            `json:"prefer"`        // Python executable, if the pool names one
+	// Preemption says how the runner preempts the program; nil: only the preemption API tells the program.
+	Preemption *Preemption `json:"preemption,omitempty"`
+	// Resume is a folder that the runner restores before the program and keeps after it, as a checkpoint; "": none. It is absolute, or
+	// relative to the working directory.
+	Resume        string  `json:"resume,omitempty"`
+	StopAfterSecs float64 `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
+	Prefer        string  `json:"prefer"`        // Python executable, if the pool names one
 	// Gateway configures how the runner forwards requests to this task; nil for a task that
 	// users do not open.
 	Gateway *Gateway `json:"gateway,omitempty"`
@@ -68,6 +73,14 @@ type TaskSpec struct {
 	Begins string `json:"begins"`
 	// Name is what log lines call the attempt: Trial 7 (Experiment 3).
 	Name string `json:"name"`
+}
+
+// Preemption is the signal that preempts a program that knows only signals, and how long the program may run after it.
+type Preemption struct {
+	Signal    string `json:"signal"` // SIGTERM, SIGINT, SIGHUP, SIGUSR1 or SIGUSR2
+	GraceSecs int    `json:"graceSecs"`
+	// UnlessAsked: not if a program of the attempt has asked the preemption API, which then tells it.
+	UnlessAsked bool `json:"unlessAsked"`
 }
 
 // TaskAccount is an account of a node to which the owner of a task is linked.
@@ -138,10 +151,19 @@ type MemberExitRequest struct {
 	// space left when the program failed. This is not a failure of the trial; the attempt is repeated, on another node
 	// if there is one, a bounded number of times.
 	Unfit bool `json:"unfit"`
+	// Preempted says how the program ended after the runner had sent it the signal that preempts it: PreemptedExited or
+	// PreemptedKilled; "" for every other end.
+	Preempted string `json:"preempted"`
 	// LogMatches are the lines that matched log policies. The master applies them before it
 	// decides about the exit.
 	LogMatches []LogMatch `json:"logMatches"`
 }
+
+// Ends of a program after the signal that preempts it.
+const (
+	PreemptedExited = "exited" // within the grace, as programs end that were preempted
+	PreemptedKilled = "killed" // by the runner, after the grace
+)
 
 // MemberRendezvousResponse is the answer when every member has started (long poll, 60 s; if
 // Ready is false, the runner asks again). POST
@@ -182,12 +204,20 @@ type LogBatchResponse struct {
 	Next int64 `json:"next"` // number of the first line that the master does not have
 }
 
+// WatchRequest is the query of a watch.
+type WatchRequest struct {
+	Preemption bool `json:"preemption"` // answer also when the attempt is preempted
+}
+
 // WatchResponse tells a runner whether its attempt must end (long poll, 60 s). An attempt that
 // has ended, or that is killed while the agent of its node is dead, ends this way. GET
 // /api/v1/detent/allocations/{id}/watch
 type WatchResponse struct {
 	Over bool   `json:"over"`
 	Why  string `json:"why"`
+	// Preempt: the attempt is preempted; Asked: its program has asked the preemption API, which tells it.
+	Preempt bool `json:"preempt"`
+	Asked   bool `json:"asked"`
 }
 
 // VisitorsRequest names the visitors who are connected to a task through an ingress, as the

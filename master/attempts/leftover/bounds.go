@@ -14,6 +14,8 @@ const (
 	// than AfterEnd. If log lines are missing, it begins when a master leads, because without
 	// a master no lines can be accepted.
 	JobMargin = 20 * time.Minute
+	// Keep is how long a runner may store the folder that an attempt keeps (resume.path), after the end of its program.
+	Keep = time.Hour
 )
 
 // How much a master reads of an attempt's leftovers.

@@ -122,6 +122,7 @@ type LiveAllocation struct {
 	WaitingReason  string       `db:"waiting_reason"`
 	PreemptAt      *time.Time   `db:"preempt_at"`
 	PreemptAckedAt *time.Time   `db:"preempt_acked_at"`
+	PreemptAskedAt *time.Time   `db:"preempt_asked_at"`
 	KillAt         *time.Time   `db:"kill_at"`
 	StoppedAt      *time.Time   `db:"stopped_at"` // when Nomad accepted the stop of its job
 	KillReason     string       `db:"kill_reason"`
@@ -161,6 +162,7 @@ type LiveMember struct {
 	ExitReason     string     `db:"exit_reason"`
 	Stopped        bool       `db:"stopped"`
 	Unfit          bool       `db:"unfit"`
+	Preempted      string     `db:"preempted"`
 	LeftoverReadAt *time.Time `db:"leftover_read_at"`
 }
 
@@ -227,13 +229,13 @@ const (
 
 	allocationRows = `
 	SELECT xmin AS row_version, id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
-		preempt_acked_at, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
+		preempt_acked_at, preempt_asked_at, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
 		refused_why
 	FROM allocations WHERE id = ANY($1)`
 
 	memberRows = `
 	SELECT m.xmin AS row_version, m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
-		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.leftover_read_at
+		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.preempted, m.leftover_read_at
 	FROM members m WHERE m.allocation_id = ANY($1) ORDER BY m.allocation_id, m.rank`
 )
 

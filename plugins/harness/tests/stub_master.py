@@ -209,7 +209,13 @@ class Stub:
     def get_trial(self, request: Request, trial: str) -> Answer:
         steps = self.steps("validation")
         last = {"totalBatches": steps[-1]} if steps else None
-        return 200, {"trial": {"id": int(trial), "latestValidation": last}}
+        done = max([0, *self.steps("training"), *steps])
+        return 200, {
+            "trial": {"id": int(trial), "latestValidation": last, "totalBatchesProcessed": done}
+        }
+
+    def list_checkpoints(self, request: Request, _: str) -> Answer:
+        return 200, {"checkpoints": list(self.checkpoints.values())}
 
     def post_run_metadata(self, request: Request, _: str) -> Answer:
         self.run_metadata = request.json["metadata"]
@@ -241,6 +247,7 @@ _ROUTES = (
     ("POST", r"/api/v1/trials/(\d+)/early_exit", "report_early_exit"),
     ("PATCH", r"/api/v1/trials/(\d+)", "accept"),
     ("GET", r"/api/v1/trials/(\d+)", "get_trial"),
+    ("GET", r"/api/v1/trials/(\d+)/checkpoints", "list_checkpoints"),
     ("POST", r"/api/v1/checkpoints", "report_checkpoint"),
     ("PATCH", r"/api/v1/checkpoints", "patch_checkpoints"),
     ("GET", r"/api/v1/checkpoints/([\w-]+)", "get_checkpoint"),

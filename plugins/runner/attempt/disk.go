@@ -16,7 +16,7 @@ const trialTask = "TRIAL" // the type of a trial's task
 // not write, and may succeed elsewhere or later. This is for trials, which continue from a checkpoint: a command that ran is not
 // run again.
 func (r *run) blameDisk(end *ended) {
-	if end.Code == 0 || end.Unfit || r.stop.asked() || r.spec.TaskType != trialTask {
+	if end.Code == 0 || end.Unfit || end.Preempted != "" || r.stop.asked() || r.spec.TaskType != trialTask {
 		return
 	}
 	for _, folder := range []string{r.p.AllocDir, r.p.TaskDir} {

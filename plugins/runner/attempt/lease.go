@@ -102,7 +102,7 @@ func (r *run) supervise(box *sandbox.Box, c sandbox.Command) (exit sandbox.Exit,
 
 // blameNode marks the end of a trial's program as the node's fault if it ended because nobody heard of it. A command that ran is not run again.
 func (r *run) blameNode(end *ended) {
-	if !r.abandoned.Load() || end.Code == 0 || end.Unfit || r.spec.TaskType != trialTask {
+	if !r.abandoned.Load() || end.Code == 0 || end.Unfit || end.Preempted != "" || r.spec.TaskType != trialTask {
 		return
 	}
 	if end.Unfit = true; end.Reason == "" {

@@ -63,6 +63,7 @@ type run struct {
 	oom       tally    // kills by the kernel before the program began
 	secrets   []string // values of spec.Secrets
 	client    *nomadClient
+	gaveWay   *ended           // the end of a program that a signal preempted
 	abandoned atomic.Bool      // nobody has answered for so long that another attempt may begin
 	account   *account.Account // as which the program runs; nil: that of this process
 
@@ -148,7 +149,7 @@ func (r *run) course() int {
 	defer stopShipping()
 	r.watchNomad(shipping)
 	go shipper.Run(shipping, 0)
-	go watch(shipping, r.masters, r.spec.AllocationID, r.token, r.stop)
+	go r.watch(shipping)
 	r.policies = newPolicyWatch(r)
 	go r.policies.tell(shipping)
 	noted := r.noteStop()
@@ -231,7 +232,14 @@ func (r *run) execute() *ended {
 	}
 	defer server.Close()
 	code, err := r.within(server)
-	if err != nil {
+	switch {
+	case r.gaveWay != nil:
+		r.journal.Infof("preempted: %s", r.gaveWay.Reason)
+		return r.gaveWay
+	case err != nil && r.stop.early():
+		r.journal.Infof("%v", errPreempted)
+		return &ended{Code: codeStopped, Reason: errPreempted.Error(), Preempted: v1.PreemptedExited}
+	case err != nil:
 		return r.end(err)
 	}
 	r.conclude(code)
@@ -382,6 +390,8 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 	switch {
 	case err != nil:
 		return err
+	case r.stop.early():
+		return errPreempted
 	case r.stop.asked():
 		return fail(codeStopped, "stopped while %s ran: %s", names, r.stop.reason())
 	case exit.Failed != "":
@@ -394,8 +404,11 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 
 // program runs the entrypoint.
 func (r *run) program(box *sandbox.Box, t *task) (int, error) {
-	if r.stop.asked() {
-		return 0, errStopped
+	if err := r.restore(box, t); err != nil {
+		return 0, err
+	}
+	if err := r.stop.begin(); err != nil {
+		return 0, err
 	}
 	c := sandbox.Command{Argv: r.spec.Entrypoint, Env: list(t.env), Dir: t.dir}
 	if r.spec.Shell {
@@ -412,8 +425,14 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	defer r.admit(t)()
 	r.oom = tallyKills()
 	exit, killed, err := r.supervise(box, c)
+	if err == nil {
+		r.gaveWay = r.stop.preemptedEnd(exit, killed)
+		if exit.Failed == "" && !exit.Abandoned && !r.abandoned.Load() { // after that another attempt may run
+			r.keep(box, t)
+		}
+	}
 	switch {
-	case err != nil:
+	case err != nil || r.gaveWay != nil:
 		return 0, err
 	case exit.Failed != "":
 		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, r.hint(c.Argv))

@@ -36,6 +36,8 @@ type ended struct {
 	Code   int    `json:"code"`
 	Reason string `json:"reason"` // "": the program exited by itself
 	Unfit  bool   `json:"unfit"`  // prevented by the node
+	// Preempted says how the program ended after the signal that preempted it: v1.PreemptedExited or PreemptedKilled.
+	Preempted string `json:"preempted,omitempty"`
 }
 
 func (p *NomadTask) statePath() string { return p.shared("state.json") }
@@ -59,7 +61,7 @@ func (s *state) save(p *NomadTask) error {
 
 // exit is the exit report.
 func (s *state) exit() v1.MemberExitRequest {
-	return v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: s.Ended.Unfit, LogMatches: s.Matches}
+	return v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: s.Ended.Unfit, Preempted: s.Ended.Preempted, LogMatches: s.Matches}
 }
 
 // replaceFile writes a file so that a reader sees either the old or the new content.

@@ -29,15 +29,22 @@ type stopper struct {
 	first  chan struct{} // closed by the first order
 	second chan struct{} // closed by Nomad's second signal
 
-	mu      sync.Mutex
-	why     string
-	signals int
+	preempted chan struct{} // closed by preempt
+	signalled atomic.Bool   // the program got the signal of its preemption
+	overran   atomic.Bool   // the program ran after the grace of its preemption
+
+	mu         sync.Mutex
+	why        string
+	ordered    time.Time // when the end was ordered
+	signals    int
+	preemption *preemption // nil: not preempted by a signal; final once it is set
+	begun      bool        // the program was started
 }
 
 // newStopper handles signals until release is called.
 func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{})}
+	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{}), preempted: make(chan struct{})}
 	quit := make(chan struct{})
 	go func() {
 		for {
@@ -45,15 +52,15 @@ func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 			case <-quit:
 				return
 			case <-signals:
-				s.signalled()
+				s.received()
 			}
 		}
 	}()
 	return s, func() { close(quit); cancel(nil) }
 }
 
-// signalled handles a signal from Nomad.
-func (s *stopper) signalled() {
+// received handles a signal from Nomad.
+func (s *stopper) received() {
 	s.mu.Lock()
 	s.signals++
 	n := s.signals
@@ -69,7 +76,7 @@ func (s *stopper) order(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.why == "" {
-		s.why = why
+		s.why, s.ordered = why, time.Now()
 		close(s.first)
 		s.cancel(errStopped)
 	}
@@ -83,6 +90,13 @@ func (s *stopper) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
+}
+
+// since is when the end was ordered.
+func (s *stopper) since() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ordered
 }
 
 // byNomad reports whether Nomad ordered the end, among others.
@@ -104,6 +118,11 @@ func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, 
 		case <-ended:
 			return
 		case <-s.first:
+		case <-s.preempted:
+			s.signalProgram(box, ended, journal)
+		}
+		if !s.asked() {
+			return
 		}
 		journal.Infof("%s: sending SIGTERM to the program, which has %s to exit", s.reason(), grace)
 		box.Signal(syscall.SIGTERM, false)

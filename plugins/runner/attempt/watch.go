@@ -15,15 +15,20 @@ import (
 // may not know this attempt for a moment.
 const watchPause = 30 * time.Second
 
-// watch asks the master whether this attempt must end, and orders its end. While no master
+// watch asks the master whether this attempt must end, and orders its end, or is preempted by a signal. While no master
 // answers, the attempt continues.
-func watch(ctx context.Context, list *masters.List, allocationID, token string, stop *stopper) {
+func (r *run) watch(ctx context.Context) {
+	decided := r.spec.Preemption == nil // whether a signal preempts the program
+	var since time.Time                 // when the master first answered that the attempt is preempted
 	for {
 		var out v1.WatchResponse
 		asked := time.Now()
-		err := list.Call(ctx, masters.Request{
-			Method: v1.WatchAllocation.Method, Path: v1.WatchAllocation.At(allocationID), Token: token,
-		}, &out, masters.Policy{Replay: true, Hold: forever, Patience: 2 * time.Minute})
+		path := v1.WatchAllocation.At(r.spec.AllocationID)
+		if !decided {
+			path += "?preemption=true"
+		}
+		err := r.masters.Call(ctx, masters.Request{Method: v1.WatchAllocation.Method, Path: path, Token: r.token}, &out,
+			masters.Policy{Replay: true, Hold: forever, Patience: 2 * time.Minute})
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -36,9 +41,15 @@ func watch(ctx context.Context, list *masters.List, allocationID, token string, 
 			if out.Why != "" {
 				why += ": " + out.Why
 			}
-			stop.order(why)
+			r.stop.order(why)
 			return
-		case sleep.For(ctx, minPoll-time.Since(asked)) != nil:
+		case out.Preempt && !decided:
+			if since.IsZero() {
+				since = time.Now()
+			}
+			decided = r.preempt(out, time.Since(since))
+		}
+		if sleep.For(ctx, minPoll-time.Since(asked)) != nil {
 			return
 		}
 	}

@@ -51,6 +51,9 @@ type State struct {
 	mux       *http.ServeMux
 	over      chan struct{} // closed when the attempt must end
 	why       string
+	preempted chan struct{} // closed when the attempt is preempted
+	asked     bool          // the program has asked the preemption API
+	settled   bool          // a runner watches that does not want to know of a preemption any more
 }
 
 // Seen is a request that the fake does not handle.
@@ -62,7 +65,7 @@ type Seen struct {
 // NewState makes a State whose task is spec.
 func NewState(spec v1.TaskSpec) *State {
 	s := &State{spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
-		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, public: map[string]bool{}, over: make(chan struct{})}
+		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, public: map[string]bool{}, over: make(chan struct{}), preempted: make(chan struct{})}
 	s.endpoints()
 	return s
 }
@@ -97,6 +100,31 @@ func (s *State) Handle(h http.Handler) { s.with(func() { s.handler = h }) }
 func (s *State) End(why string) {
 	s.with(func() { s.why = why })
 	close(s.over)
+}
+
+// PreemptFor tells watching runners that their attempt is preempted; asked: its program has asked the preemption API.
+func (s *State) PreemptFor(why string, asked bool) {
+	s.with(func() { s.why, s.asked = why, asked })
+	close(s.preempted)
+}
+
+// Ask stores that the program asks the preemption API.
+func (s *State) Ask() { s.with(func() { s.asked = true }) }
+
+// Settled reports whether a runner has decided about the signal of a preemption.
+func (s *State) Settled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled
+}
+
+// awaitsPreemption returns the channel that ends a watch at a preemption; nil if the runner does not want to know.
+func (s *State) awaitsPreemption(r *http.Request) chan struct{} {
+	if r.URL.Query().Get("preemption") != "true" {
+		s.with(func() { s.settled = true })
+		return nil
+	}
+	return s.preempted
 }
 
 func (s *State) with(f func()) {
@@ -243,6 +271,11 @@ func (m *Master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-s.over:
 			s.mu.Lock()
 			answer := send(v1.WatchResponse{Over: true, Why: s.why})
+			s.mu.Unlock()
+			answer(w)
+		case <-s.awaitsPreemption(r):
+			s.mu.Lock()
+			answer := send(v1.WatchResponse{Preempt: true, Asked: s.asked, Why: s.why})
 			s.mu.Unlock()
 			answer(w)
 		}

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,7 +30,7 @@ type inner struct {
 	reaper  *reaper
 	null    int   // descriptor of /dev/null
 	program int   // process id of the running program; 0: none
-	asked   bool  // the program got a SIGTERM
+	asked   []int // signals that the program got
 	exit    *Exit // how the program ended, until that is told
 	group   int   // of the program, if its other processes are waited for; 0: they are not
 
@@ -83,13 +84,13 @@ func Inside() int {
 	}
 }
 
-// died reports how the program ended. After a SIGTERM to the process group, the shell of an entrypoint dies at once,
+// died reports how the program ended. After a signal to the process group, the shell of an entrypoint dies at once,
 // while the training that it started still stores a checkpoint. Then the program counts as ended when no process of
 // the group is left.
 func (in *inner) died(d death) {
 	if d.pid == in.program && d.pid != 0 {
 		in.program, in.exit, in.group = 0, exitOf(d.status), 0
-		if in.asked && in.exit.Signal == int(syscall.SIGTERM) {
+		if slices.Contains(in.asked, in.exit.Signal) {
 			in.group = d.pid
 		}
 	}
@@ -176,7 +177,7 @@ func (in *inner) serve(r request) {
 	case r.Signal != 0 && r.All:
 		in.killAll(syscall.Signal(r.Signal))
 	case r.Signal != 0 && in.program != 0:
-		in.asked = in.asked || r.Signal == int(syscall.SIGTERM)
+		in.asked = append(in.asked, r.Signal)
 		_ = unix.Kill(-in.program, syscall.Signal(r.Signal))
 	}
 }
@@ -233,7 +234,7 @@ func (in *inner) run(c Command) *Exit {
 		}
 		return notStarted(path, c, err)
 	}
-	in.program, in.asked = pid, false
+	in.program, in.asked = pid, nil
 	in.reaper.started()
 	return nil
 }

@@ -1,0 +1,8 @@
+-- Programs that know only signals: the runner preempts a program by a signal if its configuration says so, or if it has
+-- never asked the preemption API.
+ALTER TABLE allocations
+    ADD COLUMN preempt_asked_at timestamptz; -- the API: when its program first asked whether it is preempted
+ALTER TABLE members
+    -- The runner, by the API: how the program ended after the signal that preempted it. 'exited': within its grace;
+    -- 'killed': after it; '': there was no signal, or the end of the program had nothing to do with it.
+    ADD COLUMN preempted text NOT NULL DEFAULT '' CHECK (preempted IN ('', 'exited', 'killed'));

@@ -1,0 +1,126 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// saver saves when it gets a signal and exits with a code.
+const saver = `exec 2>/dev/null; trap 'echo saved; exit %code' %signal; echo ready; while :; do sleep 0.02; done`
+
+func saverOf(signal, code string) v1.TaskSpec {
+	spec := sh(strings.NewReplacer("%signal", signal, "%code", code).Replace(saver))
+	spec.TaskType = "TRIAL"
+	return spec
+}
+
+// preempted starts a task, waits for its line "ready", and preempts it.
+func preempted(t *testing.T, spec v1.TaskSpec, by v1.Preemption, asked bool) (*rig, *proc) {
+	t.Helper()
+	spec.Preemption = &by
+	r := newRig(t, spec)
+	p := r.start("run")
+	eventually(t, "the program is ready", func() bool { return len(r.printed()) == 1 })
+	r.state.PreemptFor("its experiment was paused", asked)
+	return r, p
+}
+
+// TestASignalPreempts: how programs end after the signal of their preemption, and what their runner reports.
+func TestASignalPreempts(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec    v1.TaskSpec
+		by      v1.Preemption
+		exit    int
+		printed []string
+		how     string
+		reason  string
+	}{
+		"it saves and exits well": {saverOf("USR1", "0"), v1.Preemption{Signal: "SIGUSR1", GraceSecs: 60}, 0, []string{"ready", "saved"},
+			v1.PreemptedExited, "it was preempted by SIGUSR1, and exited with exit code 0"},
+		"it ends by the signal": {sh(`echo ready; exec sleep 60`), v1.Preemption{Signal: "SIGHUP", GraceSecs: 60}, 129, []string{"ready"},
+			v1.PreemptedExited, "it was preempted by SIGHUP, and exited with exit code 129"},
+		"it fails while it saves": {saverOf("TERM", "3"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, 3, []string{"ready", "saved"}, "", ""},
+		"it never asked, and fails at a signal that it does not know": {saverOf("TERM", "1"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true}, 1,
+			[]string{"ready", "saved"}, v1.PreemptedExited, "it was preempted by SIGTERM, and exited with exit code 1"},
+		"it ignores the signal": {sh(`trap '' INT; echo ready; while :; do sleep 0.02; done`), v1.Preemption{Signal: "SIGINT", GraceSecs: 1}, 137, []string{"ready"},
+			v1.PreemptedKilled, "the program did not exit within 1s of SIGINT, which preempted it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, p := preempted(t, c.spec, c.by, false)
+			p.expect(c.exit)
+			r.expectPrinted(c.printed...)
+			if e := r.exit(); e.ExitCode != c.exit || e.Preempted != c.how || e.Reason != c.reason || e.Stopped {
+				t.Fatalf("report %+v", e)
+			}
+			if want := "preempted (its experiment was paused): sending " + c.by.Signal + " to the program"; !r.said(want) {
+				t.Fatalf("the log does not say %q: %q", want, r.state.Lines(shipper, "runner"))
+			}
+		})
+	}
+}
+
+// TestWhoAsksGetsNoSignal: a program that asks the preemption API gets a signal only if its configuration names one.
+func TestWhoAsksGetsNoSignal(t *testing.T) {
+	r, p := preempted(t, saverOf("TERM", "0"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 1, UnlessAsked: true}, true)
+	r.state.End("ada killed it") // the next watch answers this: the preemption has been seen before
+	p.expect(0)
+	if e := r.exit(); e.Preempted != "" || r.said("preempted") || !r.said("ada killed it: sending SIGTERM") {
+		t.Fatalf("report %+v, log %q", e, r.state.Lines(shipper, "runner"))
+	}
+	r, p = preempted(t, saverOf("USR2", "0"), v1.Preemption{Signal: "SIGUSR2", GraceSecs: 60}, true)
+	p.expect(0)
+	if e := r.exit(); e.Preempted != v1.PreemptedExited {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+// TestAProgramThatJustStartedMayStillAsk: a program that asks the preemption API soon after the preemption gets no signal.
+func TestAProgramThatJustStartedMayStillAsk(t *testing.T) {
+	r, p := preempted(t, saverOf("TERM", "0"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true}, false)
+	r.state.Ask()
+	eventually(t, "the runner knows that the program asks", r.state.Settled)
+	r.state.End("ada killed it")
+	p.expect(0)
+	if e := r.exit(); e.Preempted != "" || r.said("preempted") {
+		t.Fatalf("report %+v, log %q", e, r.state.Lines(shipper, "runner"))
+	}
+}
+
+// TestTheTrainingBehindAShellHasItsGrace: the shell of an entrypoint dies by the signal, and its training still saves.
+func TestTheTrainingBehindAShellHasItsGrace(t *testing.T) {
+	spec := sh(`exec 2>/dev/null; sh -c 'trap "sleep 0.3; echo stored; exit 0" USR1; echo ready; while :; do sleep 0.02; done'; echo never`)
+	r, p := preempted(t, spec, v1.Preemption{Signal: "SIGUSR1", GraceSecs: 60}, false)
+	p.expect(138)
+	r.expectPrinted("ready", "stored")
+	if e := r.exit(); e.Preempted != v1.PreemptedExited {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+// TestPreemptedBeforeTheProgram: an attempt that is preempted while its startup hook runs ends without its program.
+func TestPreemptedBeforeTheProgram(t *testing.T) {
+	spec := sh(`echo never`)
+	spec.TaskType = "TRIAL"
+	spec.Files = append(spec.Files, v1.TaskFile{Path: "/run/determined/workdir/startup-hook.sh", Mode: 0o700, Content: []byte("echo ready; exec sleep 60")})
+	r, p := preempted(t, spec, v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, false)
+	p.expect(143)
+	r.expectPrinted("ready")
+	if e := r.exit(); e.Preempted != v1.PreemptedExited || e.Reason != "preempted before the program was started" {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+// TestAKillDuringTheGrace: the end of the attempt is ordered while the program has its grace, so it has the shorter time.
+func TestAKillDuringTheGrace(t *testing.T) {
+	spec := sh(`exec 2>/dev/null; trap '' USR1; trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
+	r, p := preempted(t, spec, v1.Preemption{Signal: "SIGUSR1", GraceSecs: 3600}, false)
+	eventually(t, "the first signal was sent", func() bool { return r.said("sending SIGUSR1") })
+	r.state.End("ada killed it")
+	p.expect(0)
+	r.expectPrinted("ready", "told")
+}
