@@ -211,17 +211,9 @@ func (f *fileReader) section(n *document.Node, v reflect.Value, path string) boo
 	return true
 }
 
-// determinedKeys are the keys of Determined's master.yaml that have another name in Detent.
-var determinedKeys = map[string]string{
-	"db": "database: postgres://user:password@host:5432/name", "port": "listen: host:port", "security": "tls, initial_password",
-	"resource_manager": "nomad, resource_pools", "pool_name": "name", "observability": "nothing: /metrics is always available",
-	"allow_heterogeneous_fits": "the opposite, equal_parts",
-	"provider":                 "nothing: Nomad's autoscaler adds and removes nodes", "log": "log_level", "root": "nothing: the pages are in det-master", "telemetry": "nothing: Detent sends no telemetry",
-}
-
 func hint(key, path string, known []string) string {
-	if ours, theirs := determinedKeys[key]; theirs && (path == "" || strings.HasPrefix(path, "resource_pools")) {
-		return "; this is a key of Determined, for which Detent has " + ours
+	if text, theirs := determinedHint(document.Join(path, key)); theirs {
+		return text
 	}
 	near := spelling.Nearest(key, known)
 	if near == "" {

@@ -56,6 +56,70 @@ resource_pools:
 	}
 }
 
+// TestAMasterYAMLOfDetermined: each key of a whole master.yaml of Determined is known, or its line says what Detent has in its place.
+func TestAMasterYAMLOfDetermined(t *testing.T) {
+	cfg := Defaults()
+	problems := cfg.read([]byte(`
+config_file: /etc/master.yaml
+log: {level: info, color: true}
+db: {host: db, port: 5432, user: determined, password: x, name: determined}
+port: 8080
+root: /usr/share
+cluster_name: ours
+launch_error: true
+enable_cors: false
+telemetry: {enabled: false}
+observability: {enable_prometheus: true}
+logging: {type: elastic, host: logs, port: 9200}
+cache: {cache_dir: /var/cache}
+feature_switches: []
+ui_customization: {logo_paths: {dark_horizontal: /logo}}
+integrations: {pachyderm: {address: x}}
+oidc: {enabled: true}
+saml: {enabled: true}
+reserved_ports: [8000]
+hpimportance: {workers_limit: 1}
+__internal: {}
+tensorboard_timeout: 300
+notebook_timeout: 300
+retention_policy: {log_retention_days: 90, schedule: 24h}
+webhooks: {base_url: "https://det.example.com", signing_key: y}
+checkpoint_storage: {type: shared_fs, host_path: /data, storage_path: checkpoints}
+task_container_defaults: {shm_size_bytes: 4294967296}
+security:
+  initial_user_password: Secret-1
+  default_task: {id: 0, user: root}
+  tls: {cert: /a, key: /b}
+  ssh: {rsa_key_size: 1024}
+  token: {max_lifespan_days: 30}
+  authz: {type: basic}
+resource_manager: {type: agent, default_aux_resource_pool: default}
+additional_resource_managers: []
+resource_pools:
+  - pool_name: default
+    description: all
+    max_aux_containers_per_agent: 100
+    agent_reattach_enabled: true
+    agent_reconnect_wait: 25s
+    kubernetes_namespace: default
+    provider: {type: aws}
+    scheduler: {type: priority, preemption: true, fitting_policy: best, allow_heterogeneous_fits: false}
+    task_container_defaults: {shm_size_bytes: 4294967296}
+`)).problems
+	named := 0
+	for _, p := range problems {
+		switch {
+		case strings.Contains(p, "this is a key of Determined"):
+			named++
+		case !strings.Contains(p, "a unique name"):
+			t.Errorf("a key of Determined is met with %s", p)
+		}
+	}
+	if named != 31 {
+		t.Errorf("%d keys are named as Determined's", named)
+	}
+}
+
 func TestFilesThatSayNothing(t *testing.T) {
 	for _, text := range []string{"", "# a note\n", "---\n", "null\n", "~\n"} {
 		cfg := Defaults()
