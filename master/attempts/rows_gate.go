@@ -115,8 +115,12 @@ func admit(ctx context.Context, db *database.DB, c Claim) (out Claimed, err erro
 		if m.TrialID == nil || m.RunID < 2 {
 			return nil
 		}
+		steps, err := checkpoints.RestartStepsOf(ctx, tx, *m.TrialID)
+		if err != nil {
+			return err
+		}
 		done, err := rolledBack(ctx, tx, *m.TrialID)
-		if err == nil && !done.covers(m.RunID, out.StepsCompleted) {
+		if err == nil && !done.covers(m.RunID, steps) {
 			err = errNotRolledBack
 		}
 		return err
@@ -220,6 +224,9 @@ func claimed(ctx context.Context, db *database.DB, c Claim) (Claimed, error) {
 		from, err := checkpoints.NewestOf(ctx, db, out.TrialID)
 		if from.UUID != "" {
 			out.Checkpoint, out.StepsCompleted = &from.UUID, from.Steps
+		}
+		if err == nil {
+			out.Begins, err = checkpoints.BeginningOf(ctx, db, out.TrialID)
 		}
 		return out, err
 	}

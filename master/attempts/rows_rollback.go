@@ -34,7 +34,7 @@ func rolledBack(ctx context.Context, db *database.DB, trial int) (rollback, erro
 func rollBack(ctx context.Context, db *database.DB, c Claim) error {
 	var of claimable
 	var done rollback
-	var from checkpoints.Newest
+	var from int
 	err := db.Snapshot(ctx, func(tx *database.DB) (err error) {
 		if of, err = readMember(ctx, tx, c, ""); err != nil || of.TrialID == nil || of.RunID < 2 || of.refusal(c) != nil {
 			of.TrialID = nil
@@ -43,10 +43,10 @@ func rollBack(ctx context.Context, db *database.DB, c Claim) error {
 		if done, err = rolledBack(ctx, tx, *of.TrialID); err != nil {
 			return err
 		}
-		from, err = checkpoints.NewestOf(ctx, tx, *of.TrialID)
+		from, err = checkpoints.RestartStepsOf(ctx, tx, *of.TrialID)
 		return err
 	})
-	if err != nil || of.TrialID == nil || done.covers(of.RunID, from.Steps) {
+	if err != nil || of.TrialID == nil || done.covers(of.RunID, from) {
 		return err
 	}
 	// This lock waits for reports that are being written, also of checkpoints, and holds nothing: later ones see the new run,
@@ -78,14 +78,14 @@ func archiveReports(ctx context.Context, db *database.DB, trial, run int) (more 
 	if err != nil {
 		return false, err
 	}
-	from, err := checkpoints.NewestOf(ctx, db, trial)
-	if err != nil || done.Run > run || done.covers(run, from.Steps) {
+	from, err := checkpoints.RestartStepsOf(ctx, db, trial)
+	if err != nil || done.Run > run || done.covers(run, from) {
 		return false, err
 	}
-	n, err := metrics.ArchiveBeyond(ctx, db, trial, run, from.Steps, rollBackChunk)
+	n, err := metrics.ArchiveBeyond(ctx, db, trial, run, from, rollBackChunk)
 	if err != nil || n == rollBackChunk {
 		return true, err
 	}
-	err = db.Exec(ctx, `UPDATE trials SET rolled_back_run = $2, rolled_back_steps = $3 WHERE id = $1`, trial, run, from.Steps)
+	err = db.Exec(ctx, `UPDATE trials SET rolled_back_run = $2, rolled_back_steps = $3 WHERE id = $1`, trial, run, from)
 	return false, err
 }

@@ -17,8 +17,10 @@ import (
 // report succeeds, because clients repeat requests that got no answer.
 func (d Deps) report(ctx context.Context, c *rest.Call, k *v1.Checkpoint) (*v1.None, error) {
 	n := New{UUID: k.UUID, TaskID: c.Who().TaskID, AllocationID: c.Who().AllocationID, RunID: c.Who().RunID,
-		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
+		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID, Kept: k.Kept}
 	switch {
+	case k.Kept && !c.Who().IsTask():
+		return nil, fault.New(fault.Forbidden, "kept: only an attempt reports the folder that its runner keeps")
 	case !c.Who().IsTask():
 		var err error
 		if n.TaskID, n.RunID, err = d.Outside(ctx, c, k); err != nil {

@@ -29,6 +29,7 @@ type Checkpoint struct {
 	Metadata     json.RawMessage  `db:"metadata"`
 	Size         int64            `db:"size"`
 	StorageID    *int             `db:"storage_id"`
+	Kept         bool             `db:"kept"` // a folder that the runner keeps
 	// Of its trial and experiment; nil if it has none.
 	ExperimentID *int            `db:"experiment_id"`
 	OwnerID      int             `db:"owner_id"`
@@ -54,7 +55,7 @@ const sharedIn = `ARRAY(SELECT DISTINCT m.workspace_id FROM model_versions v JOI
 func checkpointsWith(config, shared string) string {
 	return `
 	SELECT k.uuid::text, k.task_id, ` + trial.PartOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
-		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
+		k.size, k.storage_id, k.kept, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + database.FloatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k
@@ -108,7 +109,7 @@ func BestOf(ctx context.Context, db *database.DB, trials []int, most int) (map[i
 		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
 			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
-		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
+		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED' AND NOT k.kept
 		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
 		SELECT k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
@@ -129,6 +130,7 @@ type New struct {
 	Metadata     json.RawMessage
 	Steps        int
 	StorageID    *int
+	Kept         bool // a folder that the runner keeps; the time of its report is the master's
 }
 
 // checkName returns the name of a checkpoint in its usual form. The name becomes a folder of the storage, so it must be random: nobody
@@ -167,10 +169,10 @@ func Add(ctx context.Context, db *database.DB, c New) error {
 			return err
 		}
 		n, err := tx.Affect(ctx, `
-			INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, reported_at, resources, metadata, size, storage_id)
-			VALUES ($1, $2, nullif($3, ''), (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, coalesce($7, now()), $8, $9::text::jsonb, $10, $11)
+			INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, reported_at, resources, metadata, size, storage_id, kept)
+			VALUES ($1, $2, nullif($3, ''), (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, CASE WHEN $12 THEN now() ELSE coalesce($7, now()) END, $8, $9::text::jsonb, $10, $11, $12)
 			ON CONFLICT (uuid) DO NOTHING`,
-			c.UUID, c.TaskID, c.AllocationID, c.RunID, c.Steps, c.State, c.ReportedAt, c.Resources, string(c.Metadata), size, c.StorageID)
+			c.UUID, c.TaskID, c.AllocationID, c.RunID, c.Steps, c.State, c.ReportedAt, c.Resources, string(c.Metadata), size, c.StorageID, c.Kept)
 		if err != nil {
 			return database.BadData(err)
 		}
@@ -207,7 +209,7 @@ func lockRun(ctx context.Context, db *database.DB, task string, run int) error {
 
 // reportedAs reports whether a stored checkpoint equals the report.
 func (k Checkpoint) reportedAs(c New) (bool, error) {
-	if k.State != c.State || k.Steps != c.Steps || len(k.Resources) != len(c.Resources) {
+	if k.State != c.State || k.Kept != c.Kept || k.Steps != c.Steps || len(k.Resources) != len(c.Resources) {
 		return false, nil
 	}
 	for path, size := range c.Resources {

@@ -64,6 +64,8 @@ type StoredCheckpoint struct {
 	State        string    `db:"state"`
 	Metric       *float64  `db:"metric"`
 	BeingRemoved bool      `db:"being_removed"`
+	Kept         bool      `db:"kept"` // a folder that the runner keeps
+	RunID        int       `db:"run_id"`
 	StorageID    *int      `db:"storage_id"` // of the storage that its task reported; nil if it reported none
 }
 
@@ -119,8 +121,9 @@ func FilesOfExperimentWith(ctx context.Context, db *database.DB, experiment int,
 	return filesOfExperiment(ctx, db, experiment, `k.uuid = ANY(ARRAY(
 		SELECT unnest($2::uuid[]) UNION SELECT n.uuid
 		FROM (SELECT DISTINCT trial_id FROM checkpoints WHERE uuid = ANY($2::uuid[])) o CROSS JOIN LATERAL (
-			SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
-			ORDER BY k.steps DESC, k.reported_at DESC, k.uuid DESC LIMIT 1) n))`, append([]string{}, ids...))
+			(SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND NOT k.kept AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
+			ORDER BY k.steps DESC, k.reported_at DESC, k.uuid DESC LIMIT 1)
+			UNION ALL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND `+whole+` `+newestKept+`)) n))`, append([]string{}, ids...))
 }
 
 // filesOfExperiment reads an experiment with its checkpoints k that fulfil the condition
@@ -141,7 +144,7 @@ func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, whi
 			return err
 		}
 		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx, `
-			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+BeingRemoved+` AS being_removed,
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, k.kept, k.run_id, `+BeingRemoved+` AS being_removed,
 				`+database.FloatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
@@ -184,7 +187,7 @@ func (s ExperimentFiles) Keep(p keep.Policy) keep.Experiment {
 	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used, Checkpoints: make([]keep.Checkpoint, len(s.Checkpoints))}
 	for i, k := range s.Checkpoints {
 		e.Checkpoints[i] = keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
-			Metric: k.Metric, BeingRemoved: k.BeingRemoved}
+			Metric: k.Metric, BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID}
 	}
 	return e
 }

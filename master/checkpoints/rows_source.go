@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // Newest is the checkpoint from which a trial restarts: its complete one with the most steps; the zero value if it has none.
+// Folders that the runner keeps are none.
 type Newest struct {
 	UUID  string `db:"uuid"`
 	Steps int    `db:"steps"`
@@ -15,7 +17,46 @@ type Newest struct {
 // NewestOf returns the checkpoint from which a trial restarts.
 func NewestOf(ctx context.Context, db *database.DB, trial int) (Newest, error) {
 	k, err := database.Row[Newest](ctx, db, "checkpoint", `
-		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
+		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND NOT k.kept AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
 		ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`, trial)
 	return k, database.Missing(err, nil)
+}
+
+// whole is true if checkpoint k is a kept folder that can be restored, and newestKept selects the newest of a trial's. It does not
+// depend on the clocks of nodes.
+const (
+	whole      = `k.kept AND k.state = 'COMPLETED' AND NOT ` + BeingRemoved
+	newestKept = `ORDER BY k.run_id DESC, k.reported_at DESC, k.uuid DESC LIMIT 1`
+)
+
+// KeptBy returns the newest complete folder that the runner kept of a trial; the zero value if there is none.
+func KeptBy(ctx context.Context, db *database.DB, trial int) (Newest, error) {
+	k, err := database.Row[Newest](ctx, db, "checkpoint", `
+		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND `+whole+` `+newestKept, trial)
+	return k, database.Missing(err, nil)
+}
+
+// BeginningOf returns the folder that an attempt of a trial begins with. A trial that starts from the checkpoint of another trial of its experiment
+// begins with that trial's folder; from another experiment it begins with a folder only if it starts from exactly this one, because
+// the right to see a checkpoint is no right to see its trial.
+func BeginningOf(ctx context.Context, db *database.DB, trial int) (task.Beginning, error) {
+	return database.Row[task.Beginning](ctx, db, "trial", `
+		SELECT coalesce(own.uuid, CASE WHEN w.kept THEN w.uuid ELSE theirs.uuid END)::text AS folder, coalesce(w.kept, false) AS warm
+		FROM trials t
+		LEFT JOIN LATERAL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = t.id AND `+whole+` `+newestKept+`) own ON true
+		LEFT JOIN checkpoints w ON w.uuid = t.warm_start
+		LEFT JOIN trials o ON o.id = w.trial_id AND o.experiment_id = t.experiment_id
+		LEFT JOIN LATERAL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.id AND `+whole+` `+newestKept+`) theirs ON true
+		WHERE t.id = $1`, trial)
+}
+
+// RestartStepsOf returns the number of steps up to which the reports of a trial stay when it restarts. A program may restart from the
+// kept folder or from a checkpoint; the reports up to the later one stay.
+func RestartStepsOf(ctx context.Context, db *database.DB, trial int) (int, error) {
+	from, err := NewestOf(ctx, db, trial)
+	if err != nil {
+		return 0, err
+	}
+	kept, err := KeptBy(ctx, db, trial)
+	return max(from.Steps, kept.Steps), err
 }

@@ -20,7 +20,7 @@ func sourceOf(ctx context.Context, db *database.DB, who auth.Who, cfg expconf.Co
 	id, at := cfg.Searcher.SourceCheckpointUUID, "searcher.source_checkpoint_uuid"
 	if trial := cfg.Searcher.SourceTrialID; trial != nil {
 		at = "searcher.source_trial_id"
-		newest, err := newestOf(ctx, db, who, *trial)
+		newest, err := newestOf(ctx, db, who, *trial, cfg.Resume != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,8 @@ func sourceOf(ctx context.Context, db *database.DB, who auth.Who, cfg expconf.Co
 	return &text, reaches(at, k, cfg.CheckpointStorage)
 }
 
-func newestOf(ctx context.Context, db *database.DB, who auth.Who, trial int) (string, error) {
+// newestOf finds the checkpoint of a trial from which another one starts: with folder, the folder that the runner kept, if there is one.
+func newestOf(ctx context.Context, db *database.DB, who auth.Who, trial int, folder bool) (string, error) {
 	t, err := experiments.GetTrial(ctx, db, trial)
 	seen := auth.Sees(who, t.Object())
 	if fault.Is(err, fault.NotFound) || err == nil && !seen {
@@ -54,7 +55,13 @@ func newestOf(ctx context.Context, db *database.DB, who auth.Who, trial int) (st
 	} else if err != nil {
 		return "", err
 	}
-	newest, err := checkpoints.NewestOf(ctx, db, trial)
+	var newest checkpoints.Newest
+	if folder {
+		if newest, err = checkpoints.KeptBy(ctx, db, trial); err != nil || newest.UUID != "" {
+			return newest.UUID, err
+		}
+	}
+	newest, err = checkpoints.NewestOf(ctx, db, trial)
 	if err == nil && newest.UUID == "" {
 		err = fault.New(fault.Invalid, "searcher.source_trial_id: no checkpoint found for trial %d", trial)
 	}

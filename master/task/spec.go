@@ -59,8 +59,9 @@ type Claimed struct {
 	HasContext     bool            `db:"has_context"`
 	TrialSeed      int64           `db:"seed"`
 	HParams        json.RawMessage `db:"hparams"`
-	Checkpoint     *string         `db:"-"`          // the trial's own newest complete checkpoint; nil: none
-	StepsCompleted int             `db:"-"`          // steps at that checkpoint
+	Checkpoint     *string         `db:"-"` // the trial's own newest complete checkpoint; nil: none
+	StepsCompleted int             `db:"-"` // steps at that checkpoint
+	Begins         Beginning       `db:"-"`
 	Restarts       int             `db:"restarts"`   // of the trial, after failures
 	FormerRun      int             `db:"former_run"` // run id of the attempt before this one; 0: this is the first
 	FormerOutcome  string          `db:"former_outcome"`
@@ -69,6 +70,12 @@ type Claimed struct {
 	Remaining      Remaining       `db:"-"`
 	Token          string          `db:"-"` // token of the attempt
 	Session        string          `db:"-"` // token with which the program acts for its owner; "": it may not
+}
+
+// A Beginning is the folder of resume.path that the runner restores for an attempt of a trial.
+type Beginning struct {
+	Folder *string `db:"folder"` // the newest kept folder of the trial, else of the trial from which it starts; nil: there is none
+	Warm   bool    `db:"warm"`   // the checkpoint from which the trial starts is a kept folder
 }
 
 // Keys are the SSH keys of a shell: the public key of the user who may log in, and the shell's
@@ -167,7 +174,11 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	if cfg.Searcher.Steers() { // the harness requests the length of training from the master, repeatedly
 		env["DET_SEARCHER_API"] = "ops"
 	}
-	checkpoint := cmp.Or(m.Checkpoint, a.WarmStart) // the steps of WarmStart are those of another trial, so they do not count here
+	warm := a.WarmStart
+	if m.Begins.Warm && cfg.Resume != nil { // the runner restores it
+		warm = nil
+	}
+	checkpoint := cmp.Or(m.Checkpoint, warm) // the steps of WarmStart are those of another trial, so they do not count here
 	if checkpoint != nil {
 		env["DET_LATEST_CHECKPOINT"] = *checkpoint
 	}
@@ -178,6 +189,9 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 		b.spec.WorkDir = optional.Value(b.defaults.WorkDir)
 	}
 	b.spec.Preemption, b.spec.Resume = preemptionOf(cfg), cfg.ResumePath()
+	if cfg.Resume != nil {
+		b.spec.ResumeFrom = optional.Value(m.Begins.Folder)
+	}
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
 	b.ports(cfg.Environment.ProxyPorts)
 	b.ingress()

@@ -56,6 +56,8 @@ type Checkpoint struct {
 	ReportTime   *time.Time                 `json:"reportTime"`
 	StorageID    *int                       `json:"storageId"`
 	TaskID       string                     `json:"taskId"`
+	// Kept: it is a folder that the runner keeps (resume.path). Only the trial's own attempt can report one.
+	Kept bool `json:"kept,omitempty"`
 	// Removals lists the removed files; set only in the answer for one checkpoint.
 	Removals []CheckpointRemoval `json:"removals,omitempty"`
 }

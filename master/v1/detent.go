@@ -50,7 +50,9 @@ type TaskSpec struct {
 	Preemption *Preemption `json:"preemption,omitempty"`
 	// Resume is a folder that the runner restores before the program and keeps after it, as a checkpoint; "": none. It is absolute, or
 	// relative to the working directory.
-	Resume        string  `json:"resume,omitempty"`
+	Resume string `json:"resume,omitempty"`
+	// ResumeFrom is the checkpoint with the files of that folder; "": it begins empty.
+	ResumeFrom    string  `json:"resumeFrom,omitempty"`
 	StopAfterSecs float64 `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
 	Prefer        string  `json:"prefer"`        // Python executable, if the pool names one
 	// Gateway configures how the runner forwards requests to this task; nil for a task that

@@ -42,6 +42,8 @@ type Checkpoint struct {
 	State        State
 	Metric       *float64 // the searcher's metric of the validation at its steps; nil: no validation
 	BeingRemoved bool     // its removal has begun
+	Kept         bool     // a folder that the runner keeps, which never counts as an ordinary checkpoint
+	Run          int      // the attempt that reported it
 }
 
 // An Experiment with all its checkpoints.
@@ -100,12 +102,15 @@ func (e Experiment) Needed() map[string]string {
 	}
 	// A running trial restarts from its newest checkpoint, a waiting trial continues from it,
 	// and a search (pbt) may start another trial from the newest checkpoint of an ended one.
+	// The same applies to the newest folder that the runner kept.
 	for _, list := range e.trials() {
 		slices.SortFunc(list, older)
-		for _, k := range slices.Backward(list) {
-			if k.State == Completed && !k.BeingRemoved {
-				needed[k.UUID] = "its trial continues from it"
-				break
+		for _, kept := range []bool{false, true} {
+			for _, k := range slices.Backward(list) {
+				if k.State == Completed && !k.BeingRemoved && k.Kept == kept {
+					needed[k.UUID] = "its trial continues from it"
+					break
+				}
 			}
 		}
 	}
@@ -129,7 +134,10 @@ func (e Experiment) kept() map[string]bool {
 	all := make([]Checkpoint, 0, len(e.Checkpoints))
 	for _, list := range e.trials() {
 		e.Policy.first(e.Policy.TrialBest, validated(list), e.Policy.better, kept)
-		e.Policy.first(e.Policy.TrialLatest, list, func(x, y Checkpoint) int { return older(y, x) }, kept)
+		for _, folders := range []bool{false, true} { // the newest of each kind
+			of := slices.DeleteFunc(slices.Clone(list), func(k Checkpoint) bool { return k.Kept != folders })
+			e.Policy.first(e.Policy.TrialLatest, of, func(x, y Checkpoint) int { return older(y, x) }, kept)
+		}
 		all = append(all, list...)
 	}
 	e.Policy.first(e.Policy.ExperimentBest, validated(all), e.Policy.better, kept)
@@ -148,7 +156,7 @@ func (e Experiment) trials() map[int][]Checkpoint {
 }
 
 func validated(list []Checkpoint) []Checkpoint {
-	return slices.DeleteFunc(slices.Clone(list), func(k Checkpoint) bool { return k.Metric == nil || math.IsNaN(*k.Metric) })
+	return slices.DeleteFunc(slices.Clone(list), func(k Checkpoint) bool { return k.Kept || k.Metric == nil || math.IsNaN(*k.Metric) })
 }
 
 // first selects the first n complete checkpoints of a list, and the incomplete ones before the
@@ -178,7 +186,14 @@ func (p Policy) better(x, y Checkpoint) int {
 	return cmp.Or(c, older(x, y))
 }
 
-// older orders checkpoints from the oldest to the newest, as restarts of trials do.
+// older orders checkpoints from the oldest to the newest, as restarts of trials do: folders that the runner kept by their
+// attempts, because their steps may be fewer after a restart.
 func older(x, y Checkpoint) int {
+	switch {
+	case x.Kept != y.Kept:
+		return map[bool]int{true: 1, false: -1}[x.Kept]
+	case x.Kept:
+		return cmp.Or(cmp.Compare(x.Run, y.Run), x.Reported.Compare(y.Reported), cmp.Compare(x.UUID, y.UUID))
+	}
 	return cmp.Or(cmp.Compare(x.Steps, y.Steps), x.Reported.Compare(y.Reported), cmp.Compare(x.UUID, y.UUID))
 }

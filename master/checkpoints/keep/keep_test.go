@@ -17,7 +17,8 @@ import (
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // made reads checkpoints as "1@10=0.5" (trial, steps, metric), with a mark at the end for what
-// is not whole: ~ partly deleted, - deleted, ! failed, + being written, > going.
+// is not whole: ~ partly deleted, - deleted, ! failed, + being written, > going. A k before it is a
+// kept folder, whose steps are also its attempt.
 func made(t *testing.T, text string) []keep.Checkpoint {
 	t.Helper()
 	var list []keep.Checkpoint
@@ -29,9 +30,13 @@ func made(t *testing.T, text string) []keep.Checkpoint {
 			}
 		}
 		word, k.BeingRemoved = strings.CutSuffix(word, ">")
+		word, k.Kept = strings.CutPrefix(word, "k")
 		place, metric, validated := strings.Cut(word, "=")
 		if _, err := fmt.Sscanf(place, "%d@%d", &k.Trial, &k.Steps); err != nil {
 			t.Fatalf("%s: %v", word, err)
+		}
+		if k.Kept {
+			k.Run, k.Steps = k.Steps, 100-k.Steps
 		}
 		if validated {
 			m := math.NaN()
@@ -82,6 +87,9 @@ func TestDecide(t *testing.T) {
 		{name: "what is being written stays", there: "1@10+ 1@20", gone: "1@20"},
 		{name: "a live trial's newest", live: true, there: "1@10=1 1@20=2 2@10=3", gone: "1@10=1", spared: "1@20=2 2@10=3"},
 		{name: "the newest that is whole", live: true, there: "1@10 1@20 1@30~", gone: "1@10 1@30~", spared: "1@20"},
+		{name: "the newest of each kind", policy: keep.Policy{TrialLatest: 1, TrialBest: 1}, there: "1@10=1 1@20=2 k1@1=0 k1@2=3", gone: "k1@1=0"},
+		{name: "kept folders are none of the best", policy: keep.Policy{TrialBest: 1, ExperimentBest: 1}, there: "1@10=5 k1@1=1", gone: "k1@1=1"},
+		{name: "a live trial's newest of each kind", live: true, there: "1@10 1@20 k1@1 k1@2 k1@3>", gone: "1@10 k1@1", spared: "1@20 k1@2"},
 		{name: "what others use", used: "1@10=1", there: "1@10=1 1@20=2", gone: "1@20=2", spared: "1@10=1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

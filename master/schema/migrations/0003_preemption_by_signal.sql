@@ -6,3 +6,8 @@ ALTER TABLE members
     -- The runner, by the API: how the program ended after the signal that preempted it. 'exited': within its grace;
     -- 'killed': after it; '': there was no signal, or the end of the program had nothing to do with it.
     ADD COLUMN preempted text NOT NULL DEFAULT '' CHECK (preempted IN ('', 'exited', 'killed'));
+ALTER TABLE checkpoints
+    -- The API, at the report, if a task's own token reports it: the files of a folder that the runner keeps (resume.path), which
+    -- the runner alone restores. No program is offered it as a checkpoint.
+    ADD COLUMN kept boolean NOT NULL DEFAULT false;
+CREATE INDEX checkpoints_kept ON checkpoints (trial_id, run_id DESC) WHERE kept;
