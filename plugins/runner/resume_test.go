@@ -83,6 +83,41 @@ func TestAFolderThatCannotBeRestored(t *testing.T) {
 	}
 }
 
+// TestNothingWritesWhileAFolderIsKept: processes that the program has left are ended before, and how it ended is stored before.
+func TestNothingWritesWhileAFolderIsKept(t *testing.T) {
+	left := `(trap '' TERM; while :; do echo more >> state/out/n; sleep 0.02; done) & `
+	save := `case $3 in save)
+	before=$(cat $4/n); sleep 0.5; [ "$before" = "$(cat $4/n)" ] && echo still
+	echo "$PYTHONPATH" > $store/path
+	while [ ! -e $store/go ]; do sleep 0.02; done
+esac`
+	spec, store := keeps(t, `mkdir -p state/out; echo 0 > state/out/n; `+left+`exit 3`, save)
+	spec.Env["PYTHONPATH"] = "/mine"
+	r := newRig(t, spec)
+	p := r.start("run")
+	eventually(t, "the folder is being kept", func() bool { return len(r.printed()) == 1 })
+	if state, err := os.ReadFile(r.path("alloc", "det", "state.json")); err != nil || !strings.Contains(string(state), `"code": 3`) {
+		t.Errorf("while the folder is kept, the state is %s (%v)", state, err)
+	}
+	if err := os.WriteFile(store+"/go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.expect(3)
+	r.expectPrinted("still")
+	if path, err := os.ReadFile(store + "/path"); err != nil || strings.TrimSpace(string(path)) != spec.Env["DET_HARNESS"] {
+		t.Errorf("the module starts with PYTHONPATH %q (%v)", path, err)
+	}
+}
+
+// TestTheMasterChoosesTheFolder: the module restores the checkpoint that the master names.
+func TestTheMasterChoosesTheFolder(t *testing.T) {
+	spec, _ := keeps(t, "exit 0", `echo "$3 $5"`)
+	spec.ResumeFrom = "00000000-0000-4000-8000-000000000001"
+	r := newRig(t, spec)
+	r.run(0)
+	r.expectPrinted("restore 00000000-0000-4000-8000-000000000001", "save ")
+}
+
 // TestKeepingHasAnEnd: an attempt that Nomad stops has a bounded time to keep its folder.
 func TestKeepingHasAnEnd(t *testing.T) {
 	spec, _ := keeps(t, "trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done", "[ $3 = restore ] || { echo saving; exec sleep 61.5; }")

@@ -259,16 +259,32 @@ func (r *run) conclude(code int) {
 	}
 }
 
-// end reports the end of an attempt whose program did not exit by itself.
-func (r *run) end(err error) *ended {
+// endOf is the end of an attempt, from what outcome returned.
+func (r *run) endOf(code int, err error) *ended {
+	switch {
+	case r.gaveWay != nil:
+		return r.gaveWay
+	case err == nil:
+		return &ended{Code: code}
+	}
+	f := r.failureOf(err)
+	return &ended{Code: f.code, Reason: f.reason, Unfit: f.unfit}
+}
+
+func (r *run) failureOf(err error) *failure {
 	var f *failure
 	switch {
 	case errors.As(err, &f):
+		return f
 	case r.stop.asked():
-		f = &failure{code: codeStopped, reason: errStopped.Error() + ": " + r.stop.reason()}
-	default:
-		f = &failure{code: CodeInternal, reason: err.Error()}
+		return &failure{code: codeStopped, reason: errStopped.Error() + ": " + r.stop.reason()}
 	}
+	return &failure{code: CodeInternal, reason: err.Error()}
+}
+
+// end reports the end of an attempt whose program did not exit by itself.
+func (r *run) end(err error) *ended {
+	f := r.failureOf(err)
 	if r.stop.asked() {
 		r.journal.Errorf("killed: %s (exit code %d)", f.reason, f.code)
 	} else {
@@ -425,15 +441,22 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	defer r.admit(t)()
 	r.oom = tallyKills()
 	exit, killed, err := r.supervise(box, c)
-	if err == nil {
-		r.gaveWay = r.stop.preemptedEnd(exit, killed)
-		if exit.Failed == "" && !exit.Abandoned && !r.abandoned.Load() { // after that another attempt may run
-			r.keep(box, t)
-		}
-	}
-	switch {
-	case err != nil || r.gaveWay != nil:
+	if err != nil {
 		return 0, err
+	}
+	r.gaveWay = r.stop.preemptedEnd(exit, killed)
+	code, err := r.outcome(c, exit, killed)
+	if exit.Failed == "" && !exit.Abandoned && !r.abandoned.Load() { // after that another attempt may run
+		r.keep(box, t, r.endOf(code, err))
+	}
+	return code, err
+}
+
+// outcome returns the exit code of the program, or how else it ended.
+func (r *run) outcome(c sandbox.Command, exit sandbox.Exit, killed bool) (int, error) {
+	switch {
+	case r.gaveWay != nil:
+		return 0, nil
 	case exit.Failed != "":
 		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, r.hint(c.Argv))
 	case exit.Signal == 0 && exit.Code != 0 && r.starved():

@@ -221,6 +221,16 @@ func (b *Box) Wait() (Exit, error) {
 	return *e.Exited, nil
 }
 
+// Alone reports whether no process is left in the sandbox except its first. It is not to be called while a program runs.
+func (b *Box) Alone() (bool, error) {
+	b.request(request{Alone: true})
+	e, err := b.next(context.Background())
+	if err == nil && e.Alone == nil {
+		err = errors.New("the process that starts the program sent an unexpected message")
+	}
+	return err == nil && *e.Alone, err
+}
+
 // Signal sends a signal to the process group of the program, or to all processes in the
 // sandbox.
 func (b *Box) Signal(sig syscall.Signal, all bool) { b.request(request{Signal: int(sig), All: all}) }

@@ -168,6 +168,14 @@ func (in *inner) serve(r request) {
 		if exit := in.run(*r.Run); exit != nil {
 			in.tell(event{Exited: exit})
 		}
+	case r.Alone:
+		alone := false
+		select {
+		case <-in.reaper.alone():
+			alone = true
+		case <-time.After(20 * time.Millisecond): // there are processes, or their deaths have not been read
+		}
+		in.tell(event{Alone: &alone})
 	case r.Lease != nil:
 		in.lease, in.overdue = *r.Lease, false
 		if in.expiry == nil {

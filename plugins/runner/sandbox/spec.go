@@ -106,6 +106,7 @@ type request struct {
 	Signal int      `json:"signal,omitempty"`
 	All    bool     `json:"all,omitempty"` // send the signal to all processes in the sandbox
 	Lease  *Lease   `json:"lease,omitempty"`
+	Alone  bool     `json:"alone,omitempty"` // ask whether the programs have left processes
 	Close  bool     `json:"close,omitempty"`
 }
 
@@ -115,6 +116,7 @@ type event struct {
 	Failed  *SetupError `json:"failed,omitempty"`
 	Skipped []string    `json:"skipped,omitempty"` // targets of binds that existed already
 	Exited  *Exit       `json:"exited,omitempty"`
+	Alone   *bool       `json:"alone,omitempty"`
 	Closed  bool        `json:"closed,omitempty"`
 	Left    int         `json:"left,omitempty"` // number of processes that still ran at Close
 }
