@@ -51,6 +51,21 @@ func TestCheckpointsByAPI(t *testing.T) {
 	if at(t, noted, "checkpoint.metadata.note") != "good" || at(t, noted, "checkpoint.metadata.steps_completed") != 10.0 {
 		t.Errorf("%v", noted)
 	}
+	// A folder that the runner keeps is one by the report of its attempt, and by nothing that users can write.
+	folder := strings.NewReplacer(id, "aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff", `"training":{}`, `"training":{},"kept":true`).Replace(body)
+	owner.post("/api/v1/checkpoints", folder).says(403, "only an attempt")
+	me.post("/api/v1/checkpoints", folder).ok()
+	owner.post("/api/v1/checkpoints/"+id+"/metadata", `{"checkpoint":{"uuid":"`+id+`","metadata":{"resume":"/out","kept":true},"kept":true,"resources":{},"training":{},"state":"STATE_COMPLETED"}}`).ok()
+	kept := map[string]any{}
+	for _, k := range at(t, owner.get(a.trialPath("/checkpoints")).ok().tree(), "checkpoints").([]any) {
+		kept[at(t, k, "uuid").(string)] = k.(map[string]any)["kept"]
+	}
+	if len(kept) != 2 || kept[id] != nil || kept["aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff"] != true {
+		t.Errorf("kept folders: %v", kept)
+	}
+	if err := r.db.Exec(t.Context(), "DELETE FROM checkpoints WHERE kept"); err != nil {
+		t.Fatal(err)
+	}
 	owner.get("/api/v1/checkpoints/nonsense").says(400, "UUID")
 	owner.get("/api/v1/checkpoints/" + strings.Replace(id, "a", "b", 1)).says(404)
 

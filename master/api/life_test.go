@@ -142,9 +142,19 @@ func TestSourceOfTrials(t *testing.T) {
 		Resources: map[string]int64{"a": 1}, Metadata: []byte(`{"steps_completed":5}`)}); err != nil {
 		t.Fatal(err)
 	}
+	folder := "00000000-0000-4000-8000-00000000000f"
+	if err := checkpoints.Add(t.Context(), r.db, checkpoints.New{UUID: folder, TaskID: task, AllocationID: task + ".1", RunID: 1, State: "COMPLETED", Steps: 9, Kept: true,
+		Metadata: []byte(`{"steps_completed":9}`)}); err != nil {
+		t.Fatal(err)
+	}
 	r.moves(first, "PAUSED", "COMPLETED")
-	for _, by := range []string{fmt.Sprintf("source_trial_id: %d", trial), "source_checkpoint_uuid: " + strings.ToUpper(id)} {
-		got := me.post("/api/v1/experiments", createBody(source(by))).ok().tree()
+	byTrial := fmt.Sprintf("source_trial_id: %d", trial)
+	for _, by := range []string{byTrial, "source_checkpoint_uuid: " + strings.ToUpper(id), byTrial + " # with a folder"} {
+		config, id := source(by), id
+		if strings.HasSuffix(by, "folder") {
+			config, id = config+"resume: {path: out}\n", folder
+		}
+		got := me.post("/api/v1/experiments", createBody(config)).ok().tree()
 		var warm string
 		if err := r.db.QueryRow(t.Context(), "SELECT warm_start::text FROM experiments WHERE id = $1", int(at(t, got, "experiment.id").(float64))).Scan(&warm); err != nil || warm != id {
 			t.Errorf("by %s it starts from %q: %v", by, warm, err)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -48,6 +49,8 @@ func (r *Resume) check(k *checker, at string) {
 	case r.Path == "": // the rule has reported it
 	case strings.ContainsAny(r.Path, "\x00\n\r"), strings.HasPrefix(r.Path, "~"):
 		k.fail(at+".path", "must be the name of a folder, absolute or relative to the working directory", "")
+	case strings.ContainsFunc(r.Path, unicode.IsSpace), strings.Contains(r.Path, "$"):
+		k.fail(at+".path", fmt.Sprintf("must be a name without blanks and variables, found %s", strconv.Quote(r.Path)), "variables are not replaced here: name a folder such as output")
 	case clean == ".", clean == "/", clean == "..", strings.HasPrefix(clean, "../"):
 		k.fail(at+".path", fmt.Sprintf("cannot be %q: the whole working directory, the root and folders above cannot be kept", r.Path), "name a folder of its own, such as output")
 	}
