@@ -26,8 +26,8 @@ const (
 	// address has few of these places, and a user needs one only until the first sign-in.
 	maxForeignPerAddress = 4
 	foreignTimeout       = 40 * time.Second
-	maxSignIns            = 16  // calls to other services at once
-	MaxSignInsPerAddress  = 120 // with other services
+	maxSignIns           = 16  // calls to other services at once
+	MaxSignInsPerAddress = 120 // with other services
 )
 
 // compares limits the work of sign-ins: comparing a password takes a processor for a twentieth of
