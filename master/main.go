@@ -96,7 +96,8 @@ func importCommand(config func() (server.Config, error)) *cobra.Command {
 		Long: `Copy the database of a Determined cluster (0.38.1, or its public fork up to 0.42) into Detent's: users with
 their passwords, workspaces, experiments, trials, metrics, checkpoints, models and the accounts of the past.
 
-Repeat the command as often as you like: it copies what has changed since. Docs: docs/migrate.md`,
+Until people work in Detent, repeat the command as often as you like: it copies what has changed since.
+The password of the old database can be in PGPASSWORD or PGPASSFILE. Docs: docs/operate/import.md`,
 		RunE: understood(func(cmd *cobra.Command) error {
 			cfg, err := config()
 			if err != nil {

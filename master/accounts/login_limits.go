@@ -22,19 +22,29 @@ const (
 	maxCompares           = 4           // passwords that are compared at the same time
 	maxComparesPerAddress = 32          // of one address, including those that wait
 	compareTimeout        = 10 * time.Second
-	maxSignIns            = 16  // calls to other services at once
-	MaxSignInsPerAddress  = 120 // with other services
+	// A hash that Determined made takes seconds where ours take a twentieth of one, so it has a place of its own: others do not wait for it. An
+	// address has few of these places, and a user needs one only until the first sign-in.
+	maxForeignPerAddress = 4
+	foreignTimeout       = 40 * time.Second
+	maxSignIns           = 16  // calls to other services at once
+	MaxSignInsPerAddress = 120 // with other services
 )
 
 // compares limits the work of sign-ins: comparing a password takes a processor for a twentieth of
 // a second on purpose.
 type compares struct {
 	slots chan struct{}
+	wait  time.Duration
 	from  *rest.Places // of addresses: their comparisons, including those that wait
 }
 
 func newCompares() *compares {
-	return &compares{slots: make(chan struct{}, min(maxCompares, max(1, runtime.GOMAXPROCS(0)/2))), from: rest.NewPlaces("sign-ins", math.MaxInt, maxComparesPerAddress)}
+	return &compares{slots: make(chan struct{}, min(maxCompares, max(1, runtime.GOMAXPROCS(0)/2))), wait: compareTimeout, from: rest.NewPlaces("sign-ins", math.MaxInt, maxComparesPerAddress)}
+}
+
+// newForeignCompares limits the comparisons with hashes that Determined made.
+func newForeignCompares() *compares {
+	return &compares{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)), wait: foreignTimeout, from: rest.NewPlaces("sign-ins", math.MaxInt, maxForeignPerAddress)}
 }
 
 // compare runs fn when a processor is free.
@@ -48,7 +58,7 @@ func (l *compares) compare(ctx context.Context, address string, fn func() error)
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 		return fn()
-	case <-time.After(compareTimeout):
+	case <-time.After(l.wait):
 	case <-ctx.Done():
 	}
 	return fault.New(fault.Unavailable, "too many sign-ins at the moment; try again")

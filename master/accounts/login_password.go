@@ -94,8 +94,11 @@ func (d Deps) comparePassword(ctx context.Context, c *rest.Call, name string, u 
 	if sent == "" {
 		fits = passwordMatches(u, exists, sent)
 	} else {
-		address := c.Address()
-		err := d.compares.compare(ctx, address, func() error {
+		address, limit := c.Address(), d.compares
+		if exists && auth.IsForeign(u.PasswordHash) {
+			limit = d.foreign
+		}
+		err := limit.compare(ctx, address, func() error {
 			if err := d.countLogin(ctx, address, name); err != nil {
 				return err
 			}

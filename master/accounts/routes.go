@@ -30,11 +30,12 @@ type Deps struct {
 	Owned      func(ctx context.Context) ([]Owned, error)
 
 	compares *compares // Routes makes it
+	foreign  *compares // likewise, for hashes that Determined made
 }
 
 // Routes adds the endpoints of users, groups, roles, sessions, access tokens, settings and sign-ins with a password.
 func Routes(r *rest.Router, d Deps) {
-	d.compares = newCompares()
+	d.compares, d.foreign = newCompares(), newForeignCompares()
 	workspace := rest.On("workspace", d.Workspace, func(w auth.Object) auth.Object { return w })
 
 	rest.Serve(r, v1.Login, d.login)

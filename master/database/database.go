@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,17 +116,31 @@ func setDefault(m map[string]string, k, v string) {
 
 func ms(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// Redact replaces the password in an address, so that messages can contain the address.
+// Redact removes the password from an address, so that messages can contain the address: of what comes before the last @ the username stays, and
+// of the parameters those that say where the database is.
 func Redact(dsn string) string {
 	scheme, rest, ok := strings.Cut(dsn, "://")
 	if !ok {
 		return "…"
 	}
-	if user, host, ok := strings.Cut(rest, "@"); ok {
-		name, _, _ := strings.Cut(user, ":")
-		return scheme + "://" + name + ":…@" + host
+	rest, query, asked := strings.Cut(rest, "?")
+	if strings.Contains(query, "@") { // of the password, or of a parameter
+		return scheme + "://…"
 	}
-	return dsn
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		name, _, _ := strings.Cut(rest[:at], ":")
+		rest = name + ":…@" + rest[at+1:]
+	}
+	if !asked {
+		return scheme + "://" + rest
+	}
+	var shown []string
+	for part := range strings.SplitSeq(query, "&") {
+		if key, _, _ := strings.Cut(part, "="); slices.Contains([]string{"host", "port", "dbname", "sslmode"}, key) {
+			shown = append(shown, part)
+		}
+	}
+	return scheme + "://" + rest + "?" + strings.Join(append(shown, "…"), "&")
 }
 
 // Reach returns the host of the database in an address, or the folder of its socket, and whether connections

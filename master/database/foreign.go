@@ -62,7 +62,15 @@ func (db *DB) Alone(ctx context.Context, fn func(tx *DB) error) error {
 		return AsFault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return AsFault(pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return fn(&DB{on: tx, dsn: db.dsn}) }))
+	var failed error
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		failed = fn(&DB{on: tx, dsn: db.dsn})
+		return failed
+	})
+	if failed != nil {
+		return failed // with what fn says of it
+	}
+	return AsFault(err)
 }
 
 // Receive copies what a query of another database returns into columns of a table, and returns the number of rows. The
@@ -84,4 +92,21 @@ func (db *DB) Receive(ctx context.Context, from *Foreign, query, table string, c
 	tag, err := tx.Conn().PgConn().CopyFrom(ctx, r, "COPY "+table+" ("+strings.Join(columns, ", ")+") FROM STDIN")
 	_ = r.CloseWithError(err)
 	return tag.RowsAffected(), AsFault(errors.Join(<-sent, err))
+}
+
+// Exclusively runs fn while no other caller with the same key runs, in any process; busy is the error if one does.
+func (db *DB) Exclusively(ctx context.Context, key int64, busy error, fn func() error) error {
+	conn, err := pgx.Connect(ctx, db.dsn)
+	if err != nil {
+		return AsFault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) // ends the lock
+	var free bool
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, key).Scan(&free); err != nil {
+		return AsFault(err)
+	}
+	if !free {
+		return busy
+	}
+	return fn()
 }

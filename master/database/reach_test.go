@@ -25,3 +25,19 @@ func TestReach(t *testing.T) {
 		t.Error("an address without a port number was read")
 	}
 }
+
+func TestRedact(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://u:secret@db:5432/x":                       "postgres://u:…@db:5432/x",
+		"postgres://u:se@cret@db/x":                           "postgres://u:…@db/x",
+		"postgres://u:secret?@db/x":                           "postgres://…",
+		"postgres://db/x?user=u&password=secret&sslmode=off":  "postgres://db/x?sslmode=off&…",
+		"postgres://u@/x?host=/run&sslpassword=secret&port=1": "postgres://u:…@/x?host=/run&port=1&…",
+		"postgres://db/x":                                     "postgres://db/x",
+		"host=db password=secret":                             "…",
+	} {
+		if got := Redact(dsn); got != want {
+			t.Errorf("%s is shown as %s, not as %s", dsn, got, want)
+		}
+	}
+}

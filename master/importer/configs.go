@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,13 +27,26 @@ func (p *pass) translateConfigs(ctx context.Context, tx *database.DB) error {
 		var texts []string
 		for _, c := range list {
 			config, gone := translate(c.ID, c.Config)
-			for _, field := range gone {
-				p.notes.add("configurations lost "+field, c.ID)
-			}
+			p.noteConfig("lost", c, gone)
 			ids, texts = append(ids, c.ID), append(texts, string(config))
 		}
 		return tx.Exec(ctx, `INSERT INTO old_configs SELECT * FROM unnest($1::int[], $2::text[]::jsonb[])`, ids, texts)
 	})
+}
+
+// noteConfig notes what a configuration loses.
+func (p *pass) noteConfig(how string, c oldConfig, gone []string) {
+	for _, field := range gone {
+		p.notes.add("configurations "+how+" "+field, c.ID)
+	}
+	var storage struct {
+		Section struct {
+			Type string `json:"type"`
+		} `json:"checkpoint_storage"`
+	}
+	if json.Unmarshal(c.Config, &storage) == nil && storage.Section.Type == "hdfs" {
+		p.notes.add("checkpoints are in hdfs, from where neither det nor the master can fetch them", c.ID)
+	}
 }
 
 type oldConfig struct {
@@ -56,27 +70,57 @@ func eachConfig(ctx context.Context, db *database.DB, table string, do func([]ol
 
 // translate returns a configuration in our form, and the fields that it lost.
 func translate(id int, config json.RawMessage) (ours []byte, gone []string) {
-	var fields map[string]any
-	if err := json.Unmarshal(config, &fields); err != nil {
-		return minimal(id, nil), []string{"everything: they are no objects"}
+	fields, err := fieldsOf(config)
+	if err != nil {
+		return minimal(id, nil), []string{"everything: they cannot be read"}
+	}
+	if name, ok := fields["name"].(string); !ok || name == "" {
+		fields["name"] = fmt.Sprintf("Experiment %d", id)
 	}
 	for range maxProblems {
-		parsed, err := expconf.ParseConfigJSON(config)
+		var parsed expconf.Config
+		if config, err = json.Marshal(fields); err == nil {
+			parsed, err = expconf.ParseConfigJSON(config)
+		}
 		if err == nil {
 			if ours, err = parsed.JSON(); err == nil {
 				return ours, gone
 			}
 		}
 		path := problem(err)
-		if path == "" || !remove(fields, strings.Split(path, ".")) {
-			return minimal(id, fields), append(gone, "everything but their names, metrics and storages")
-		}
-		gone = append(gone, path)
-		if config, err = json.Marshal(fields); err != nil {
+		if !seeded(fields) {
+			path = "reproducibility"
+			fields[path] = map[string]any{"experiment_seed": 0}
+		} else if path = remove(fields, path); path == "" {
 			break
 		}
+		gone = append(gone, path)
 	}
 	return minimal(id, fields), append(gone, "everything but their names, metrics and storages")
+}
+
+// fieldsOf decodes a configuration; numbers keep their digits.
+func fieldsOf(config []byte) (fields map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(config))
+	d.UseNumber()
+	if err = d.Decode(&fields); err == nil && fields == nil {
+		err = errors.New("null")
+	}
+	return fields, err
+}
+
+// seeded reports whether a configuration has a seed that we can read.
+func seeded(fields map[string]any) bool {
+	section, ok := fields["reproducibility"].(map[string]any)
+	if !ok {
+		return false
+	}
+	n, ok := section["experiment_seed"].(json.Number)
+	if !ok {
+		return false
+	}
+	seed, err := n.Int64()
+	return err == nil && seed >= 0 && seed < 1<<32
 }
 
 // maxProblems is the number of fields that one configuration may lose.
@@ -91,18 +135,23 @@ func problem(err error) string {
 	return list[0].Path
 }
 
-// remove removes a field, and reports whether it was there.
-func remove(fields map[string]any, path []string) bool {
-	for ; len(path) > 1; path = path[1:] {
-		inner, ok := fields[path[0]].(map[string]any)
-		if !ok {
-			return false
+// remove removes the field at a path, or, where the path leads into a list, the field that has the list. It returns the path of what it removed, "" if there is nothing.
+func remove(fields map[string]any, path string) string {
+	parts := strings.Split(path, ".")
+	for i, part := range parts {
+		key, _, inList := strings.Cut(part, "[")
+		inner, isMap := fields[key].(map[string]any)
+		_, there := fields[key]
+		switch {
+		case !there:
+			return ""
+		case inList || !isMap || i == len(parts)-1:
+			delete(fields, key)
+			return strings.Join(append(parts[:i:i], key), ".")
 		}
 		fields = inner
 	}
-	_, there := fields[path[0]]
-	delete(fields, path[0])
-	return there
+	return ""
 }
 
 // minimal is a configuration with what the pages show, and what removes checkpoints: those of an experiment whose own one cannot be read.

@@ -24,6 +24,7 @@
 //	configs.go      configurations that older releases of Determined accepted
 //	checkpoints.go  checkpoints, and the models that have them as versions
 //	history.go      the attempts of the past, for the accounts of who used how much
+//	lost.go         what is not imported, which is counted
 //	code.go         model definitions
 //	metrics.go      the reports of trials
 //	logs.go         the lines of trials
@@ -39,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
@@ -67,9 +69,10 @@ type pass struct {
 	shift  int
 	show   *progress
 	notes  notes
-	// renamed is whether this pass gave Detent the id of the old cluster.
-	renamed bool
 }
+
+// importLock is the key of the lock that lets one import run at a time.
+const importLock = 0x64_65_74_69_6d_70 // "detimp"
 
 // Run imports, and reports to o.Out.
 func Run(ctx context.Context, db *database.DB, o Options) (err error) {
@@ -79,7 +82,6 @@ func Run(ctx context.Context, db *database.DB, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close(ctx)) }()
 	p := &pass{Options: o, db: db, source: source, show: newProgress(o.Out, o.Lines)}
-	began := time.Now()
 	if p.facts, err = readFacts(ctx, source); err != nil {
 		return err
 	}
@@ -87,6 +89,11 @@ func Run(ctx context.Context, db *database.DB, o Options) (err error) {
 	if o.DryRun {
 		return p.preview(ctx)
 	}
+	return db.Exclusively(ctx, importLock, fault.New(fault.Conflict, "another import into this Detent is running"), func() error { return p.run(ctx) })
+}
+
+func (p *pass) run(ctx context.Context) error {
+	began := time.Now()
 	if err := p.begin(ctx); err != nil {
 		return err
 	}
@@ -98,24 +105,28 @@ func Run(ctx context.Context, db *database.DB, o Options) (err error) {
 		{"code", p.copyCode, false},
 		{"rows", p.copyRows, false},
 		{"metrics", p.copyMetrics, false},
-		{"logs", p.copyLogs, !o.Logs},
-		{"verification", p.verify, !o.Verify},
+		{"logs", p.copyLogs, !p.Logs},
+		{"verification", p.verify, !p.Verify},
 	} {
 		if step.skip {
 			continue
 		}
 		if err := step.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w (what was copied stays; the same command continues)", step.name, err)
+			p.notes.print(p.Out)
+			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+				return fmt.Errorf("%s: %w (what was copied stays; the same command continues)", step.name, err)
+			}
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
+	}
+	if err := p.takeName(ctx); err != nil {
+		return err
 	}
 	if err := p.db.Exec(ctx, `UPDATE imports SET ended_at = now() WHERE id = $1`, p.id); err != nil {
 		return err
 	}
-	p.notes.print(o.Out)
-	if p.renamed {
-		fmt.Fprintln(o.Out, "this Detent has the id of the old cluster now: restart its masters, if they run")
-	}
-	fmt.Fprintf(o.Out, "imported cluster %s in %s\n", p.facts.ClusterID, time.Since(began).Round(time.Second/10))
+	p.notes.print(p.Out)
+	fmt.Fprintf(p.Out, "imported cluster %s in %s\n", p.facts.ClusterID, time.Since(began).Round(time.Second/10))
 	return nil
 }
 
@@ -123,61 +134,88 @@ func Run(ctx context.Context, db *database.DB, o Options) (err error) {
 func (p *pass) begin(ctx context.Context) error {
 	return p.db.Tx(ctx, func(tx *database.DB) error {
 		known, err := database.Rows[struct {
-			ID     int    `db:"id"`
-			Prefix string `db:"prefix"`
-			Shift  int    `db:"shift"`
-		}](ctx, tx, `SELECT id, prefix, shift FROM imports WHERE cluster_id = $1 FOR UPDATE`, p.facts.ClusterID)
+			ID      int    `db:"id"`
+			Cluster string `db:"cluster_id"`
+			Prefix  string `db:"prefix"`
+			Shift   int    `db:"shift"`
+		}](ctx, tx, `SELECT id, cluster_id, prefix, shift FROM imports`)
 		if err != nil {
 			return err
 		}
-		if len(known) == 1 {
-			p.id, p.shift = known[0].ID, known[0].Shift
-			if known[0].Prefix != p.Prefix {
-				return fault.New(fault.Conflict, "cluster %s was imported before with --workspace-prefix %q; the same import continues only with the same prefix", p.facts.ClusterID, known[0].Prefix)
+		for _, k := range known {
+			switch {
+			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix:
+				p.id, p.shift = k.ID, k.Shift
+				return nil
+			case k.Cluster == p.facts.ClusterID:
+				return fault.New(fault.Conflict, "cluster %s was imported before with --workspace-prefix %q; the same import continues only with the same prefix", k.Cluster, k.Prefix)
+			case k.Prefix == p.Prefix:
+				return fault.New(fault.Conflict, "cluster %s was imported with --workspace-prefix %q before; choose another prefix for this one", k.Cluster, k.Prefix)
 			}
-			return nil
 		}
-		own, err := database.Scalar[int](ctx, tx, `SELECT greatest((SELECT coalesce(max(id), 0) FROM experiments), (SELECT coalesce(max(id), 0) FROM trials),
-			(SELECT coalesce(max(id), 0) FROM models), (SELECT coalesce(max(id), 0) FROM model_versions))`)
-		if err != nil {
-			return err
-		}
-		if p.Prefix == "" && own > 0 {
-			return fault.New(fault.Conflict, "this Detent has experiments or models of its own, so those of the old cluster cannot keep their numbers: "+
-				"import into an empty database, or beside what is here with --workspace-prefix NAME, which gives them new numbers")
-		}
-		if p.Prefix != "" {
-			p.shift = (own/1000 + 1) * 1000 // an old number is easily read in a new one
-		}
-		p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift) VALUES ($1, $2, $3) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift)
-		return err
+		return p.beginNew(ctx, tx)
 	})
 }
 
-// copyRows copies everything that has few rows, in one transaction: either all of it is there, or nothing.
-func (p *pass) copyRows(ctx context.Context) error {
-	p.show.begin("rows", 0)
-	err := p.db.Alone(ctx, func(tx *database.DB) error {
-		for _, step := range []func(context.Context, *database.DB) error{
-			p.takeName, p.stage, p.putPeople, p.putPlaces, p.putExperiments, p.putTrials, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers,
-		} {
-			if err := step(ctx, tx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	p.show.end()
+// beginNew makes the row of a new import.
+func (p *pass) beginNew(ctx context.Context, tx *database.DB) error {
+	own, err := database.Scalar[int](ctx, tx, `SELECT greatest((SELECT coalesce(max(id), 0) FROM experiments), (SELECT coalesce(max(id), 0) FROM trials),
+		(SELECT coalesce(max(id), 0) FROM models), (SELECT coalesce(max(id), 0) FROM model_versions))`)
+	if err != nil {
+		return err
+	}
+	if p.Prefix == "" && own > 0 {
+		return fault.New(fault.Conflict, "this Detent has experiments or models of its own, so those of the old cluster cannot keep their numbers: "+
+			"import into an empty database, or beside what is here with --workspace-prefix NAME, which gives them new numbers")
+	}
+	if p.Prefix != "" {
+		p.shift = (own/1000 + 1) * 1000 // an old number is easily read in a new one
+	}
+	p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift) VALUES ($1, $2, $3) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift)
+	if err == nil && p.Prefix != "" {
+		err = p.reserveNumbers(ctx, tx)
+	}
 	return err
 }
 
+// copyRows copies everything that has few rows: people in a short transaction, so that they can sign in meanwhile, and the others in one, which is there as a whole or
+// not at all.
+func (p *pass) copyRows(ctx context.Context) error {
+	p.show.begin("rows", 0)
+	for _, steps := range [][]func(context.Context, *database.DB) error{
+		{p.stagePeople, p.putPeople},
+		{p.stage, p.takeNumbers, p.noteLost, p.putPlaces, p.putExperiments, p.putTrials, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers},
+	} {
+		err := p.db.Alone(ctx, func(tx *database.DB) error {
+			for _, step := range steps {
+				if err := step(ctx, tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	p.show.end()
+	return analyze(ctx, p.db, "experiments", "tasks", "trials", "checkpoints", "import_numbers", "allocations")
+}
+
+// analyze lets PostgreSQL count tables that have just become large.
+func analyze(ctx context.Context, db *database.DB, tables ...string) error {
+	return db.Alone(ctx, func(tx *database.DB) error { return tx.Exec(ctx, "ANALYZE "+strings.Join(tables, ", ")) })
+}
+
 // takeName gives a new cluster the id of the old one, which is in the paths of TensorBoard's files.
-func (p *pass) takeName(ctx context.Context, tx *database.DB) error {
+func (p *pass) takeName(ctx context.Context) error {
 	if p.Prefix != "" {
 		return nil
 	}
-	n, err := tx.Affect(ctx, `UPDATE cluster SET id = $1::text::uuid WHERE id::text <> $1 AND $1 ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`, p.facts.ClusterID)
-	p.renamed = n > 0
+	n, err := p.db.Affect(ctx, `UPDATE cluster SET id = $1::text::uuid WHERE id::text <> $1 AND $1 ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`, p.facts.ClusterID)
+	if n > 0 {
+		fmt.Fprintln(p.Out, "this Detent has the id of the old cluster now: restart its masters, if they run")
+	}
 	return err
 }
 

@@ -23,8 +23,8 @@ type logTask struct {
 	Early bool   `db:"early"` // its lines are in trial_logs, as before Determined 0.15
 }
 
-// copyLogs copies the lines of trials, those of the newest trials first. Each old task is a shipper, which numbers its lines: that is how an
-// interrupted copy continues, and how lines are never stored twice.
+// copyLogs copies the lines of trials, those of the newest trials first. Of each old task it keeps the number of the last line that was copied, and of lines the
+// count: each task is a shipper, whose lines are numbered, so lines that were stored just before an interruption are not stored twice.
 func (p *pass) copyLogs(ctx context.Context) error {
 	tasks, err := p.logTasks(ctx)
 	if err != nil {
@@ -68,73 +68,101 @@ func (p *pass) logTasks(ctx context.Context) ([]logTask, error) {
 
 // An oldLine is a line of the old cluster.
 type oldLine struct {
-	ID         int64      `db:"id"`
-	Allocation string     `db:"allocation"`
-	Agent      string     `db:"agent"`
-	Container  string     `db:"container"`
-	Rank       int        `db:"rank"`
-	Source     string     `db:"source"`
-	Stdtype    string     `db:"stdtype"`
-	Level      string     `db:"level"`
-	At         *time.Time `db:"at"`
-	Text       []byte     `db:"text"`
+	id     int64
+	origin logs.Origin
+	rank   int
+	source string
+	stream string
+	level  string
+	at     *time.Time
+	text   []byte
 }
 
-const lineColumns = `id, coalesce(agent_id, '') AS agent, coalesce(container_id, '') AS container, coalesce(rank_id, -1)::int AS rank, coalesce(source, '') AS source, coalesce(stdtype, '') AS stdtype,
-	coalesce(level, '') AS level, timestamp::timestamptz AS at`
+const lineColumns = `id, coalesce(agent_id, ''), coalesce(container_id, ''), coalesce(rank_id, -1)::int, coalesce(source, ''), coalesce(stdtype, ''), coalesce(level, ''),
+	CASE WHEN isfinite(timestamp) THEN timestamp::timestamptz END`
 
 // levels are the numbers of Determined's levels.
 var levels = map[string]int{"TRACE": 1, "DEBUG": 2, "INFO": 3, "WARNING": 4, "ERROR": 5, "CRITICAL": 6}
 
+// A copiedLog is how far the log of a task was copied.
+type copiedLog struct {
+	Last  int64 `db:"last"`
+	Lines int64 `db:"lines"`
+}
+
+// A logCopy copies the lines of one task, as one query of the old database returns them.
+type logCopy struct {
+	*pass
+	store *logs.Store
+	task  logTask
+	batch logs.Batch
+	bytes int
+	done  copiedLog
+	skip  int64 // lines that were stored before an interruption, and not counted
+}
+
 // copyLog copies the lines of a task that are not here yet.
 func (p *pass) copyLog(ctx context.Context, store *logs.Store, t logTask) error {
-	b := logs.Batch{TaskID: t.Ours, Shipper: "import " + t.ID, Past: true}
-	next, err := store.Append(ctx, b)
+	c := &logCopy{pass: p, store: store, task: t, batch: logs.Batch{TaskID: t.Ours, Shipper: "import " + t.ID, Past: true}}
+	known, err := database.Rows[copiedLog](ctx, p.db, `SELECT last, lines FROM import_logs WHERE import_id = $1 AND task = $2`, p.id, t.ID)
 	if err != nil {
 		return err
 	}
-	query, key := `SELECT `+lineColumns+`, coalesce(allocation_id, '') AS allocation, log AS text FROM task_logs WHERE task_id = $1 AND id > $2 ORDER BY id LIMIT $3`, any(t.ID)
+	if c.done.Last = -1; len(known) == 1 {
+		c.done = known[0]
+	}
+	stored, err := store.Append(ctx, c.batch)
+	if err != nil {
+		return err
+	}
+	c.skip = max(0, stored-c.done.Lines)
+	query, key := `SELECT `+lineColumns+`, log, coalesce(allocation_id, '') FROM task_logs WHERE task_id = $1 AND id > $2 ORDER BY id`, any(t.ID)
 	if t.Early {
-		query, key = `SELECT `+lineColumns+`, '' AS allocation, coalesce(log, message) AS text FROM trial_logs WHERE trial_id = $1 AND id > $2 ORDER BY id LIMIT $3`, any(t.Run)
+		query, key = `SELECT `+lineColumns+`, coalesce(log, message), '' FROM trial_logs WHERE trial_id = $1 AND id > $2 ORDER BY id`, any(t.Run)
 	}
-	for seen, last := int64(0), int64(-1); ; {
-		lines, err := database.Rows[oldLine](ctx, p.source.DB, query, key, last, linesAtOnce)
-		if err != nil || len(lines) == 0 {
-			return err
-		}
-		last = lines[len(lines)-1].ID
-		p.show.add(int64(len(lines)))
-		if seen += int64(len(lines)); seen <= next {
-			continue // all of them are here
-		}
-		if next, err = appendLines(ctx, store, b, lines, seen-int64(len(lines))); err != nil {
-			return err
-		}
+	var l oldLine
+	err = p.source.Each(ctx, query, []any{key, c.done.Last}, []any{&l.id, &l.origin.AgentID, &l.origin.ContainerID, &l.rank, &l.source, &l.stream, &l.level, &l.at, &l.text, &l.origin.AllocationID},
+		func() error { return c.add(ctx, l) })
+	if err != nil {
+		return err
 	}
+	return c.send(ctx)
 }
 
-// appendLines stores lines of which the first one has a number, those of each attempt and node on their own.
-func appendLines(ctx context.Context, store *logs.Store, b logs.Batch, lines []oldLine, first int64) (next int64, err error) {
-	for len(lines) > 0 {
-		b.First, b.Lines, b.Origin = first, nil, lines[0].origin()
-		for size := 0; len(b.Lines) < len(lines) && lines[len(b.Lines)].origin() == b.Origin && size < bytesAtOnce; {
-			l := lines[len(b.Lines)]
-			size += len(l.Text)
-			at := time.Unix(0, 0)
-			if l.At != nil {
-				at = *l.At
-			}
-			b.Lines = append(b.Lines, logs.Line{At: at, Level: levels[l.Level], Stdtype: l.Stdtype, Source: l.Source, Rank: l.Rank, Text: string(l.Text)})
+// add adds a line to the batch, which has lines of one attempt and node.
+func (c *logCopy) add(ctx context.Context, l oldLine) error {
+	if len(c.batch.Lines) > 0 && (l.origin != c.batch.Origin || len(c.batch.Lines) == linesAtOnce || c.bytes >= bytesAtOnce) {
+		if err := c.send(ctx); err != nil {
+			return err
 		}
-		if next, err = store.Append(ctx, b); err != nil {
-			return 0, err
-		}
-		first += int64(len(b.Lines))
-		lines = lines[len(b.Lines):]
 	}
-	return next, nil
+	c.done.Last = l.id
+	if c.skip > 0 {
+		c.skip--
+		c.done.Lines++
+		return nil
+	}
+	at := time.Unix(0, 0)
+	if l.at != nil {
+		at = *l.at
+	}
+	c.batch.Origin, c.bytes = l.origin, c.bytes+len(l.text)
+	c.batch.Lines = append(c.batch.Lines, logs.Line{At: at, Level: levels[l.level], Stdtype: l.stream, Source: l.source, Rank: l.rank, Text: string(l.text)})
+	return nil
 }
 
-func (l oldLine) origin() logs.Origin {
-	return logs.Origin{AllocationID: l.Allocation, AgentID: l.Agent, ContainerID: l.Container}
+// send stores the batch, and then how far the copy is.
+func (c *logCopy) send(ctx context.Context) error {
+	if len(c.batch.Lines) == 0 {
+		return nil
+	}
+	c.batch.First = c.done.Lines
+	if _, err := c.store.Append(ctx, c.batch); err != nil {
+		return err
+	}
+	c.done.Lines += int64(len(c.batch.Lines))
+	c.show.add(int64(len(c.batch.Lines)))
+	c.batch.Lines, c.bytes = nil, 0
+	return c.db.Exec(ctx, `INSERT INTO import_logs (import_id, task, last, lines) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (import_id, task) DO UPDATE SET last = excluded.last, lines = excluded.lines`, c.id, c.task.ID, c.done.Last, c.done.Lines)
 }

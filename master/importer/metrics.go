@@ -18,13 +18,12 @@ type metricsPart struct {
 }
 
 // Reports of training, of validation and of groups with other names count steps. What nodes report about themselves counts none: such a row is in the place
-// of its time, in microseconds, and a row of the same time in the next free one.
+// of its time, in microseconds, or in the next one that the rows before it leave free.
 var metricsParts = []metricsPart{
 	{"raw_steps", "'training'", "m.total_batches", "m.total_batches", "m.metrics->'avg_metrics'"},
 	{"raw_validations", "'validation'", "m.total_batches", "m.total_batches", "m.metrics->'validation_metrics'"},
-	{"generic_metrics", "m.metric_group", "m.total_batches", "m.total_batches", "m.metrics->'avg_metrics'"},
-	{"system_metrics", "coalesce(m.metric_group, 'system')", "NULL::int", "(extract(epoch FROM coalesce(m.end_time, r.start_time)) * 1000000)::bigint" +
-		" + row_number() OVER (PARTITION BY m.trial_id, m.metric_group, m.trial_run_id, coalesce(m.end_time, r.start_time) ORDER BY m.id) - 1", "m.metrics->'avg_metrics'"},
+	{"generic_metrics", "coalesce(nullif(m.metric_group, ''), 'generic')", "m.total_batches", "m.total_batches", "m.metrics->'avg_metrics'"},
+	{"system_metrics", "coalesce(nullif(m.metric_group, ''), 'system')", "NULL::int", "m.place", "m.metrics->'avg_metrics'"},
 }
 
 var metricsColumns = []string{"trial_id", "run_id", "group_name", "steps", "position", "reported_at", "xid", "archived", "avg", "batches"}
@@ -33,12 +32,22 @@ var metricsColumns = []string{"trial_id", "run_id", "group_name", "steps", "posi
 // rows, have passed them. The summaries of imported trials are imported too.
 const importedXID = "3"
 
+// placed are the rows of system_metrics with their places. A place is at least one more than the one before: of t - n, the largest so far, and n more.
+const placed = `(SELECT x.*, max(x.at - x.n) OVER (PARTITION BY x.trial_id, x.metric_group, x.trial_run_id ORDER BY x.n) + x.n AS place FROM (
+	SELECT y.*, greatest(2147483648, (extract(epoch FROM coalesce(y.end_time, o.start_time)) * 1000000)::bigint) AS at,
+		row_number() OVER (PARTITION BY y.trial_id, y.metric_group, y.trial_run_id ORDER BY coalesce(y.end_time, o.start_time), y.id) AS n
+	FROM system_metrics y JOIN runs o ON o.id = y.trial_id WHERE y.trial_id BETWEEN %[8]d AND %[9]d) x)`
+
 // query reads the reports of trials between two numbers.
-func (m metricsPart) query(shift, from, to int) string {
+func (m metricsPart) query(shift, first, last int) string {
+	from := m.table
+	if m.position == "m.place" {
+		from = placed
+	}
 	return fmt.Sprintf(`SELECT m.trial_id + %d, m.trial_run_id, %s, %s, %s, coalesce(m.end_time, r.start_time), %s, m.archived,
 		CASE jsonb_typeof(%[6]s) WHEN 'object' THEN %[6]s ELSE '{}' END, CASE jsonb_typeof(m.metrics->'batch_metrics') WHEN 'array' THEN m.metrics->'batch_metrics' END
-		FROM %[7]s m JOIN runs r ON r.id = m.trial_id WHERE m.trial_id BETWEEN %[8]d AND %[9]d`,
-		shift, m.group, m.steps, m.position, importedXID, m.avg, m.table, from, to)
+		FROM `+from+` m JOIN runs r ON r.id = m.trial_id WHERE m.trial_id BETWEEN %[8]d AND %[9]d`,
+		shift, m.group, m.steps, m.position, importedXID, m.avg, m.table, first, last)
 }
 
 // A trialRows is a trial of the old cluster with the number of its reports.
@@ -71,7 +80,7 @@ func (p *pass) copyMetrics(ctx context.Context) error {
 		todo = todo[n:]
 	}
 	p.show.end()
-	return nil
+	return analyze(ctx, p.db, "metrics", "import_trials")
 }
 
 // passImported moves the cursors of those who follow reports past what is imported: in a new database they stand at its very beginning.
@@ -86,27 +95,32 @@ func passImported(ctx context.Context, db *database.DB) error {
 
 // unfinished lists the trials whose reports are to copy, in the order of their numbers, and counts these reports.
 func (p *pass) unfinished(ctx context.Context) (todo []trialRows, total int64, err error) {
-	done, err := database.Map[int, string](ctx, p.db, `SELECT i.trial_id, i.mark FROM import_trials i JOIN trials t ON t.id = i.trial_id`)
+	// Of trials here, the mark of the copied reports; those of experiments that are ours now are not in it.
+	here, err := database.Map[int, string](ctx, p.db, `SELECT n.old, coalesce(i.mark, '') FROM import_numbers n JOIN trials t ON t.id = n.new JOIN experiments e ON e.id = t.experiment_id LEFT JOIN import_trials i ON i.trial_id = t.id
+		WHERE n.import_id = $1 AND n.kind = 'trial' AND NOT `+ours, p.id)
 	if err != nil {
 		return nil, 0, err
 	}
-	here, err := database.Map[int, bool](ctx, p.db, `SELECT t.id, NOT `+ours+` FROM trials t JOIN experiments e ON e.id = t.experiment_id`)
-	if err != nil {
+	var t trialRows
+	var changed []int
+	err = p.source.Each(ctx, `SELECT r.id, `+trialMark+` FROM runs r ORDER BY r.id`, nil, []any{&t.Trial, &t.Mark}, func() error {
+		if mark, imported := here[t.Trial]; imported && mark != t.Mark {
+			todo, changed = append(todo, t), append(changed, t.Trial)
+		}
+		return nil
+	})
+	if err != nil || len(todo) == 0 {
 		return nil, 0, err
 	}
 	counts := []string{}
 	for _, m := range metricsParts {
-		counts = append(counts, `SELECT trial_id, count(*) AS rows FROM `+m.table+` GROUP BY 1`)
+		counts = append(counts, `SELECT trial_id, count(*) AS rows FROM `+m.table+` WHERE $1 OR trial_id = ANY($2) GROUP BY 1`)
 	}
-	var t trialRows
-	err = p.source.Each(ctx, `SELECT r.id, coalesce(c.rows, 0)::bigint, `+trialMark+` FROM runs r LEFT JOIN (SELECT trial_id, sum(rows) AS rows FROM (`+strings.Join(counts, " UNION ALL ")+`) x GROUP BY 1) c ON c.trial_id = r.id ORDER BY r.id`,
-		nil, []any{&t.Trial, &t.Rows, &t.Mark}, func() error {
-			id := t.Trial + p.shift
-			if theirs, imported := here[id]; imported && theirs && done[id] != t.Mark {
-				todo, total = append(todo, t), total+t.Rows
-			}
-			return nil
-		})
+	rows, err := database.Map[int, int64](ctx, p.source.DB, `SELECT trial_id, sum(rows)::bigint FROM (`+strings.Join(counts, " UNION ALL ")+`) x GROUP BY 1`, 2*len(todo) > len(here), changed)
+	for i := range todo {
+		todo[i].Rows = rows[todo[i].Trial]
+		total += todo[i].Rows
+	}
 	return todo, total, err
 }
 

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // print says what the old database has.
@@ -79,12 +82,13 @@ func (p *pass) preview(ctx context.Context) error {
 	err := eachConfig(ctx, p.source.DB, "experiments", func(list []oldConfig) error {
 		for _, c := range list {
 			_, gone := translate(c.ID, c.Config)
-			for _, field := range gone {
-				p.notes.add("configurations would lose "+field, c.ID)
-			}
+			p.noteConfig("would lose", c, gone)
 		}
 		return nil
 	})
+	if err == nil {
+		err = p.previewRows(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -92,6 +96,25 @@ func (p *pass) preview(ctx context.Context) error {
 	fmt.Fprintf(p.Out, "nothing was imported (--dry-run). An import needs about %s in Detent's database, and about %s on two processors\n",
 		size(p.facts.Metrics*rowBytes+p.facts.Code+p.facts.Trials*trialBytes), max(time.Second, time.Duration(p.facts.Metrics/rowsPerSecond)*time.Second))
 	return nil
+}
+
+// errPreview takes the tables of a preview back.
+var errPreview = errors.New("only a preview")
+
+// previewRows notes what is not imported, in a transaction that leaves nothing.
+func (p *pass) previewRows(ctx context.Context) error {
+	err := p.db.Alone(ctx, func(tx *database.DB) error {
+		for _, step := range []func(context.Context, *database.DB) error{p.stage, p.checkPeople, p.noteLost, p.notePolicies} {
+			if err := step(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return errPreview
+	})
+	if errors.Is(err, errPreview) {
+		return nil
+	}
+	return err
 }
 
 // What a report and a trial need, as measured with reports of three values.

@@ -15,7 +15,8 @@ var schemas = []int64{20241024164947, 20260925000000, 20261005000000, 2026100606
 type facts struct {
 	ClusterID string `db:"cluster_id"`
 	Migration int64  `db:"migration"`
-	Size      int64  `db:"size"` // of the whole database on its disk
+	Size      int64  `db:"size"`    // of the whole database on its disk
+	Largest   int    `db:"largest"` // number of an experiment, trial, model or version
 	counts
 }
 
@@ -52,6 +53,7 @@ func readFacts(ctx context.Context, source *database.Foreign) (facts, error) {
 	}
 	f, err := database.Row[facts](ctx, source.DB, "a cluster", `
 		SELECT cluster_id, (SELECT max(version) FROM gopg_migrations) AS migration, pg_database_size(current_database()) AS size,
+			greatest((SELECT coalesce(max(id), 0) FROM experiments), (SELECT coalesce(max(id), 0) FROM runs), (SELECT coalesce(max(id), 0) FROM models), (SELECT coalesce(max(id), 0) FROM model_versions)) AS largest,
 			(SELECT count(*) FROM users) AS users, (SELECT count(*) FROM workspaces) AS workspaces, (SELECT count(*) FROM projects) AS projects,
 			(SELECT count(*) FROM experiments) AS experiments, (SELECT count(*) FROM experiments WHERE state IN `+liveStates+`) AS live,
 			(SELECT count(*) FROM runs) AS trials, (SELECT count(*) FROM checkpoints_v2) AS checkpoints, (SELECT count(*) FROM models) AS models,

@@ -15,6 +15,9 @@ type relation struct {
 	from    string // the old table, or what follows FROM; "": its name is that of the relation
 }
 
+// people is how many of the relations are about people.
+const people = 6
+
 // relations are the old tables with few rows. Enumerations and short numbers arrive as their texts, so a column has the type that we want.
 var relations = []relation{
 	{"users", "id int, username text, password_hash text, admin boolean, active boolean, display_name text, modified_at timestamptz, remote boolean, last_auth_at timestamptz", ""},
@@ -53,7 +56,7 @@ var relations = []relation{
 }
 
 // trialMark changes when a run's row does: while it trains, when it restarts, and when it ends.
-const trialMark = `md5(concat_ws('|', r.state, r.end_time, r.restart_id, r.restarts, r.total_batches, r.best_validation_id, r.latest_validation_id, r.summary_metrics_timestamp, md5(r.summary_metrics::text)))`
+const trialMark = `md5(concat_ws('|', r.state, r.archived, r.project_id, r.local_id, r.log_policy_matched, (SELECT md5(x.metadata::text) FROM runs_metadata x WHERE x.run_id = r.id), r.end_time, r.restart_id, r.restarts, r.total_batches, r.best_validation_id, r.latest_validation_id, r.summary_metrics_timestamp, md5(r.summary_metrics::text)))`
 
 // storageOf is a storage that a program named, as the section checkpoint_storage of a configuration; NULL: that of the experiment.
 const storageOf = `CASE
@@ -88,9 +91,26 @@ func (r relation) query() string {
 // indexed are the columns by which statements look rows up, one by one.
 var indexed = []string{"old_runs (id)", "old_runs (experiment_id)", "old_run_tasks (run_id)", "old_run_tasks (task_id)", "old_allocations (task_id)", "old_experiments (id)"}
 
-// stage copies the old tables with few rows into temporary tables.
+// stagePeople copies the old tables of people.
+func (p *pass) stagePeople(ctx context.Context, tx *database.DB) error {
+	return p.stageTables(ctx, tx, relations[:people])
+}
+
+// stage copies the other old tables too: roles need the groups of people.
 func (p *pass) stage(ctx context.Context, tx *database.DB) error {
-	for _, r := range relations {
+	if err := p.stageTables(ctx, tx, relations); err != nil {
+		return err
+	}
+	for _, columns := range indexed {
+		if err := tx.Exec(ctx, "CREATE INDEX ON "+columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) stageTables(ctx context.Context, tx *database.DB, list []relation) error {
+	for _, r := range list {
 		table := "old_" + r.name
 		if err := tx.Exec(ctx, "CREATE TEMP TABLE "+table+" ("+r.columns+") ON COMMIT DROP"); err != nil {
 			return err
@@ -101,11 +121,6 @@ func (p *pass) stage(ctx context.Context, tx *database.DB) error {
 		}
 		p.show.add(n)
 		if err := tx.Exec(ctx, "ANALYZE "+table); err != nil {
-			return err
-		}
-	}
-	for _, columns := range indexed {
-		if err := tx.Exec(ctx, "CREATE INDEX ON "+columns); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/importer/importertest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
+)
+
+// TestImport: the command reads the configuration, and each flag has its effect.
+func TestImport(t *testing.T) {
+	t.Setenv("DETENT_DATABASE", "")
+	from := importertest.Old(t, importertest.Small)
+	empty, beside := rowtest.New(t), rowtest.New(t)
+	beside.Experiment(rowtest.LossSearcher)
+	file := filepath.Join(t.TempDir(), "master.yaml")
+	if err := os.WriteFile(file, []byte("database: "+empty.DSN+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, error) {
+		c := command()
+		c.SetArgs(append([]string{"import"}, args...))
+		var out bytes.Buffer
+		c.SetOut(&out)
+		err := c.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	for _, line := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--config", file, "--from", from.DSN, "--dry-run"}, []string{"nothing was imported (--dry-run)"}},
+		{[]string{"--config", file, "--from", from.DSN, "--logs", "--verify"}, []string{"logs         480 of", "both sides have the same", "imported cluster"}},
+		{[]string{"--set", "database=" + beside.DSN, "--from", from.DSN, "--workspace-prefix", "old/"}, []string{"imported cluster"}},
+	} {
+		if text, err := run(line.args...); err != nil {
+			t.Fatalf("%v: %v\n%s", line.args, err, text)
+		} else {
+			for _, want := range line.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%v prints\n%s\nwithout %q", line.args, text, want)
+				}
+			}
+		}
+	}
+	if n := empty.Int(`SELECT count(*) FROM experiments`); n != 60 {
+		t.Errorf("%d experiments were imported", n)
+	}
+	if name := beside.Text(`SELECT name FROM workspaces WHERE name LIKE '%Vision'`); name != "old/Vision" {
+		t.Errorf("the workspace is called %s", name)
+	}
+	if _, err := run("--config", file); err == nil || status(err) != 2 || !strings.Contains(err.Error(), "from") {
+		t.Errorf("without --from: %v, status %d", err, status(err))
+	}
+	if _, err := run("--config", file, "--from", "postgres://127.0.0.1:1/x?password=secret"); status(err) != 1 || strings.Contains(err.Error(), "secret") {
+		t.Errorf("an address where nobody answers: %v, status %d", err, status(err))
+	}
+}
