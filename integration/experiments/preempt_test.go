@@ -136,8 +136,8 @@ func TestProgramsThatKnowOnlySignals(t *testing.T) {
 	if rig.Thorough() {
 		times = 100
 	}
-	// One saves when it gets its signal and exits with code 0, one saves every step and knows no signal, one ignores signals.
-	saves := r.count(t, "preemption: {signal: SIGUSR1, grace: 60s}", `trap 'save; echo saved $n; exit 0' USR1`, "")
+	// One saves when it gets its signal, at once, and exits with code 0, one saves every step and knows no signal, one ignores signals.
+	saves := r.count(t, "preemption: {signal: SIGUSR1, grace: 60s, always: true}", `trap 'save; echo saved $n; exit 0' USR1`, "")
 	dies := r.count(t, "resources: {slots_per_trial: 0}", "", "save")
 	ignores := r.count(t, "preemption: {grace: 1s}\nresources: {slots_per_trial: 0}", `trap "" TERM`, "save")
 	kept := r.keepsFolder(t)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func TestTheRunnerLearnsOfAPreemption(t *testing.T) {
 	me := a.ranks[0]
 	watch := "/api/v1/detent/allocations/" + a.id + "/watch"
 	r.exec(`UPDATE allocations SET preempt_at = now(), preempt_reason = 'the experiment was paused' WHERE id = $1`, a.id)
-	if got := me.get(watch + "?preemption=true").ok().body; string(got) != `{"over":false,"why":"the experiment was paused","preempt":true,"asked":false}` {
+	if got := me.get(watch + "?preemption=true").ok().body; string(got) != `{"over":false,"why":"the experiment was paused","preempt":true,"signal":false,"spared":false}` {
 		t.Errorf("%s", got)
 	}
 	old := make(chan answer)
@@ -76,12 +77,11 @@ func TestTheRunnerLearnsOfAPreemption(t *testing.T) {
 	case <-time.After(50 * time.Millisecond): // the call still waits, as it must
 	}
 	me.get(a.path("/signals/preemption?timeout_seconds=0")).ok()
-	if got := a.ranks[1].get(watch + "?preemption=true").ok().body; string(got) != `{"over":false,"why":"the experiment was paused","preempt":true,"asked":true}` {
+	if got := a.ranks[1].get(watch + "?preemption=true").ok().body; string(got) != `{"over":false,"why":"the experiment was paused","preempt":true,"signal":false,"spared":true}` {
 		t.Errorf("after the program of another rank asked: %s", got)
 	}
 
 	exit := "/api/v1/detent/allocations/" + a.id + "/members/0/exit"
-	me.post(exit, `{"exitCode":143,"preempted":"gone"}`).says(400, `preempted: expected exited or killed, found "gone"`)
 	me.post(exit, `{"exitCode":143,"preempted":"exited"}`).ok()
 	me.post(exit, `{"exitCode":137,"preempted":"killed"}`).ok()
 	if got := r.text(`SELECT exit_code || ' ' || preempted FROM members WHERE rank = 0 AND allocation_id = $1`, a.id); got != "143 exited" {
@@ -90,6 +90,52 @@ func TestTheRunnerLearnsOfAPreemption(t *testing.T) {
 	r.exec(`UPDATE allocations SET kill_at = now() WHERE id = $1`, a.id)
 	r.bus.Publish(attempts.Topic(a.id))
 	(<-old).ok()
+
+	// Another rank, whose runner reports a word that this master does not know.
+	a.ranks[1].post(strings.Replace(exit, "members/0", "members/1", 1), `{"exitCode":3,"preempted":"gone"}`).ok()
+	if got := r.text(`SELECT exit_code || ' ' || preempted FROM members WHERE rank = 1 AND allocation_id = $1`, a.id); got != "3 " {
+		t.Errorf("an exit with an unknown word: %q", got)
+	}
+	// And an attempt that nobody preempts.
+	b := r.running(yaml(), 1)
+	b.ranks[0].post("/api/v1/detent/allocations/"+b.id+"/members/0/exit", `{"exitCode":5,"preempted":"exited"}`).ok()
+	if got := r.text(`SELECT exit_code || ' ' || preempted FROM members WHERE allocation_id = $1`, b.id); got != "5 " {
+		t.Errorf("the exit of an attempt that is not preempted: %q", got)
+	}
+}
+
+// TestTheMasterDecidesAboutASignal: 5 seconds after a preemption, once for all runners. A question after that changes nothing, nor does
+// time after a question, and a trial that has trained to the end gets no signal.
+func TestTheMasterDecidesAboutASignal(t *testing.T) {
+	r := newRig(t)
+	watched := func(a *attempt, rank int) string {
+		body := string(a.ranks[rank].get("/api/v1/detent/allocations/" + a.id + "/watch?preemption=true").ok().body)
+		return body[strings.Index(body, `"signal"`):]
+	}
+	const undecided, signal, spared = `"signal":false,"spared":false}`, `"signal":true,"spared":false}`, `"signal":false,"spared":true}`
+	for name, c := range map[string]struct {
+		before string // what happens 4 s after the preemption
+		reason string
+		want   []string // the answers 4 s after the preemption, 5 s after it, and after a question
+	}{
+		"nobody asks":         {``, "x", []string{undecided, signal, signal}},
+		"a program asks":      {`preempt_asked_at = now()`, "x", []string{spared, spared, spared}},
+		"a program acts":      {`preempt_acked_at = now()`, "x", []string{spared, spared, spared}},
+		"it has trained":      {``, lifecycle.WhyTrained, []string{spared, spared, spared}},
+		"it waits for a call": {``, lifecycle.WhyHeld, []string{undecided, signal, signal}},
+	} {
+		a := r.running(yaml(), 2)
+		r.exec(`UPDATE allocations SET `+cmp.Or(c.before, "id = id")+`, preempt_at = now() - interval '4 s', preempt_reason = $2 WHERE id = $1`, a.id, c.reason)
+		var got []string
+		got = append(got, watched(a, 0))
+		r.exec(`UPDATE allocations SET preempt_at = now() - interval '5 s' WHERE id = $1`, a.id)
+		got = append(got, watched(a, 1))
+		a.ranks[0].get(a.path("/signals/preemption?timeout_seconds=0")).ok()
+		got = append(got, watched(a, 0))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
 }
 
 // A member has one entry of accelerators, for any name of its node, and its length is limited.

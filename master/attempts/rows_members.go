@@ -65,12 +65,13 @@ func markUnfit(ctx context.Context, db *database.DB, allocation string, rank int
 }
 
 // markPreempted stores how a member's program ended after the signal that preempted it. It takes effect with the exit that
-// follows.
+// follows. Only an attempt that is preempted can end so; of a word that this master does not know, only the exit counts.
 func markPreempted(ctx context.Context, db *database.DB, allocation string, rank int, how string) error {
 	if how != v1.PreemptedExited && how != v1.PreemptedKilled {
-		return fault.New(fault.Invalid, "preempted: expected %s or %s, found %q", v1.PreemptedExited, v1.PreemptedKilled, fault.Clip(how))
+		return nil
 	}
-	return db.Exec(ctx, `UPDATE members SET preempted = $3 WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank, how)
+	return db.Exec(ctx, `UPDATE members m SET preempted = $3 FROM allocations a
+		WHERE a.id = m.allocation_id AND a.preempt_at IS NOT NULL AND m.allocation_id = $1 AND m.rank = $2 AND m.exited_at IS NULL`, allocation, rank, how)
 }
 
 // markDaemon stores that the attempt may complete while this member runs.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -100,13 +101,29 @@ type end struct {
 	Over    bool   `db:"over"`
 	Why     string `db:"why"`
 	Preempt bool   `db:"preempt"`
-	Asked   bool   `db:"asked"`
+	Signal  bool   `db:"signal"` // it is decided that a signal preempts its programs
+	Spared  bool   `db:"spared"` // it is decided that none does
+	Due     bool   `db:"due"`    // a signal is due, and not decided
 }
+
+// A signal preempts an attempt if no program has asked the preemption API within 5 seconds of the preemption: a program that has just
+// started may still ask. A trial that has trained to the end exits by itself.
+const (
+	asksItself = `(preempt_asked_at IS NOT NULL OR preempt_acked_at IS NOT NULL OR preempt_reason = '` + lifecycle.WhyTrained + `')`
+	signalDue  = `preempt_at <= now() - interval '5 seconds' AND preempt_signalled_at IS NULL AND kill_at IS NULL AND state <> 'TERMINATED' AND NOT ` + asksItself
+)
 
 // readEnd reads the end of an attempt.
 func readEnd(ctx context.Context, db *database.DB, allocation string) (end, error) {
 	return database.Row[end](ctx, db, "attempt "+allocation, `
 		SELECT state = 'TERMINATED' OR kill_at IS NOT NULL AS over,
 			coalesce(nullif(kill_reason, ''), nullif(exit_reason, ''), preempt_reason) AS why,
-			preempt_at IS NOT NULL AS preempt, coalesce(preempt_asked_at, preempt_acked_at) IS NOT NULL AS asked FROM allocations WHERE id = $1`, allocation)
+			preempt_at IS NOT NULL AS preempt, preempt_signalled_at IS NOT NULL AS signal,
+			preempt_at IS NOT NULL AND preempt_signalled_at IS NULL AND `+asksItself+` AS spared,
+			coalesce(`+signalDue+`, false) AS due FROM allocations WHERE id = $1`, allocation)
+}
+
+// decideSignal stores that a signal preempts an attempt, for all its members, if one is due. A program that asks later gets it too.
+func decideSignal(ctx context.Context, db *database.DB, allocation string) error {
+	return db.Exec(ctx, `UPDATE allocations SET preempt_signalled_at = now() WHERE id = $1 AND `+signalDue, allocation)
 }

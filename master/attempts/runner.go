@@ -35,10 +35,14 @@ func (d Deps) watch(ctx context.Context, c *rest.Call, id string, req *v1.WatchR
 	var s end
 	_, err := rest.Await(ctx, wake, rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		var err error
-		s, err = readEnd(ctx, d.DB, id)
+		if s, err = readEnd(ctx, d.DB, id); err == nil && req.Preemption && s.Due {
+			if err = decideSignal(ctx, d.DB, id); err == nil {
+				s, err = readEnd(ctx, d.DB, id)
+			}
+		}
 		return s.Over || s.Preempt && req.Preemption, err
 	})
-	return &v1.WatchResponse{Over: s.Over, Why: s.Why, Preempt: s.Preempt, Asked: s.Asked}, err
+	return &v1.WatchResponse{Over: s.Over, Why: s.Why, Preempt: s.Preempt, Signal: s.Signal, Spared: s.Spared}, err
 }
 
 // matches stores a runner's matches of log policies at once, so that users see them.

@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/control/rows"
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
@@ -306,21 +305,26 @@ func wanted(e *Experiment, row *rows.LiveTrial) search.Trial {
 // later than the master, and the runner itself kills a program that ignores the signal.
 const signalMargin = 30 * time.Second
 
-// preemptionOf returns how an attempt of a trial is preempted. While the configuration has not been read, its signal
-// and grace are unknown, and the time is at least the default.
+// preemptionOf returns how an attempt of a trial is preempted. The time of one that may get a signal begins with the signal. While
+// the whole configuration has not been read, the longer time holds.
 func preemptionOf(e *Experiment, a *rows.LiveAllocation) preemption {
 	asks := time.Duration(e.Config.PreemptionSeconds()) * time.Second
-	var keep time.Duration // after the program's end, its runner stores its folder
+	signals := e.Config.PreemptionGrace() + signalMargin
+	if a.PreemptSignalledAt != nil && a.PreemptAt != nil {
+		signals += a.PreemptSignalledAt.Sub(*a.PreemptAt)
+	}
+	p := preemption{wait: signals, bySignal: e.Config.AlwaysSignals() || a.PreemptSignalledAt != nil}
+	spared := a.PreemptAskedAt != nil || a.PreemptAckedAt != nil || a.PreemptReason == lifecycle.WhyTrained
+	switch {
+	case e.Unread:
+		p.wait = max(asks, signals)
+	case !p.bySignal && spared:
+		p.wait = asks
+	}
 	if e.Config.Resume != nil {
-		keep = leftover.Keep
+		p.wait += leftover.Keep // after the program's end, its runner stores its folder
 	}
-	if asked := a.PreemptAskedAt != nil || a.PreemptAckedAt != nil; asked && e.Config.PreemptionSignal() == "" {
-		return preemption{wait: asks + keep}
-	}
-	if e.Unread {
-		return preemption{wait: max(asks, expconf.DefaultPreemptionTimeout*time.Second), bySignal: true}
-	}
-	return preemption{wait: e.Config.PreemptionGrace() + signalMargin + keep, bySignal: true}
+	return p
 }
 
 // retry queues the next attempt of a trial.

@@ -233,10 +233,11 @@ func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
 
 // count updates the failure counts of an attempt's nodes. A failed program adds one to the
 // node where it failed first, and a failed start to the node that prevented it. Success
-// resets the counts of all its nodes. A lost node, a kill, the end of a trial that is
+// resets the counts of all its nodes. A preemption is a success only with exit code 0: the program may not have begun,
+// or have crashed. A lost node, a kill, the end of a trial that is
 // being stopped, and invalid hyperparameters change no count.
 func (d *experimentPass) count(e *Experiment, t lifecycle.Trial, a *rows.LiveAllocation, end lifecycle.Step) {
-	success := end.Outcome == lifecycle.Completed || end.Outcome == lifecycle.Preempted
+	success := end.Outcome == lifecycle.Completed || end.Outcome == lifecycle.Preempted && optional.Value(end.ExitCode) == 0
 	against := end.Avoid
 	if end.Outcome == lifecycle.Lost { // no failure of the node as a place for this program
 		against = nil

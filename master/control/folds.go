@@ -72,7 +72,7 @@ func (f *folds) choose(live []rows.LiveExperiment) []rows.Reading {
 		case e.Unmanaged: // the loop needs neither its configuration nor its search
 		case f.out[e.ID]:
 			if x != nil && x.broken == "" {
-				f.byID[e.ID] = &fold{unread: true, config: expconf.Config{MaxRestarts: x.config.MaxRestarts, Preemption: x.config.Preemption, Resume: x.config.Resume, PreemptionTimeout: x.config.PreemptionTimeout}}
+				f.byID[e.ID] = &fold{unread: true, config: briefOf(x.config)}
 			}
 		case x == nil || !x.current():
 			waiting = append(waiting, e)
@@ -178,12 +178,13 @@ func (f *folds) show(x *fold, e *Experiment, last map[int]int64) {
 // runningConfig returns the part of a configuration that the loop needs for trials that
 // already run, although the search is not in memory.
 func runningConfig(brief json.RawMessage) expconf.Config {
-	var c struct {
-		MaxRestarts       int  `json:"max_restarts"`
-		PreemptionTimeout *int `json:"preemption_timeout"`
-	}
-	_ = json.Unmarshal(brief, &c) // newFold reports the error when the whole configuration is read
-	return expconf.Config{MaxRestarts: c.MaxRestarts, PreemptionTimeout: c.PreemptionTimeout}
+	raw, _, _ := expconf.Parse("", brief) // newFold reports the error when the whole configuration is read
+	return briefOf(expconf.Config(raw))
+}
+
+// briefOf returns what the loop needs of a configuration for trials that already run.
+func briefOf(c expconf.Config) expconf.Config {
+	return expconf.Config{MaxRestarts: c.MaxRestarts, Preemption: c.Preemption, Resume: c.Resume, PreemptionTimeout: c.PreemptionTimeout}
 }
 
 func newFold(e rows.LiveExperiment) *fold {

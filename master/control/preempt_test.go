@@ -3,6 +3,10 @@ package control
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // TestHowLongAPreemptedProgramRuns: the master waits an hour for a program that asked the preemption API, the grace and a
@@ -13,11 +17,13 @@ func TestHowLongAPreemptedProgramRuns(t *testing.T) {
 		asked   bool
 		seconds int // after which the master kills it
 	}{
+		{"preemption: {signal: SIGUSR1, grace: 5m, always: true}", true, 300 + 30},
 		{"", true, 3600},
 		{"", false, 60 + 30},
 		{"preemption_timeout: 10", true, 10},
 		{"preemption_timeout: 10", false, 10 + 30},
-		{"preemption: {signal: SIGUSR1, grace: 5m}", true, 300 + 30},
+		{"preemption: {signal: SIGUSR1, grace: 5m}", true, 3600},
+		{"preemption: {signal: SIGUSR1, grace: 5m}", false, 300 + 30},
 		{"preemption: {grace: 5m}\npreemption_timeout: 10", true, 10},
 		{"preemption: {grace: 5m}\npreemption_timeout: 10", false, 300 + 30},
 		{"resume: {path: out}", false, 60 + 30 + 3600},
@@ -48,7 +54,7 @@ func TestASignalPreemptsATrial(t *testing.T) {
 		code    int
 		how     string
 		outcome string
-	}{{0, "exited", "preempted"}, {143, "exited", "preempted"}, {137, "killed", "killed"}} {
+	}{{0, "exited", "preempted"}, {143, "exited", "preempted"}, {137, "killed", "killed"}, {0, "killed", "killed"}} {
 		b := newBench(t, "n1")
 		e := b.experiment("")
 		b.settle()
@@ -66,6 +72,80 @@ func TestASignalPreemptsATrial(t *testing.T) {
 		b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 		if got := b.text(`SELECT format('%s restarts, run %s', restarts, run_id) FROM trials`); got != "0 restarts, run 2" {
 			t.Errorf("%s: the trial has %s", fmt.Sprint(c), got)
+		}
+	}
+}
+
+// TestASignalThatIsDecidedHolds: from the decision that a signal preempts an attempt, its grace counts, although a program asks later; and
+// a trial that has trained to the end gets the time of the preemption API.
+func TestASignalThatIsDecidedHolds(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	id := b.newest(e)
+	b.claim(id)
+	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, e)
+	b.settle()
+	killed := func() bool {
+		b.settle()
+		return b.int(`SELECT count(*) FROM allocations WHERE id = $1 AND kill_at IS NOT NULL`, id) == 1
+	}
+	b.exec(`UPDATE allocations SET preempt_at = now() - interval '200 s', preempt_reason = $2 WHERE id = $1`, id, lifecycle.WhyTrained)
+	if killed() {
+		t.Error("it is killed although it has trained to the end")
+	}
+	b.exec(`UPDATE allocations SET preempt_asked_at = now(), preempt_signalled_at = now() - interval '85 s' WHERE id = $1`, id)
+	if killed() {
+		t.Error("it is killed within its grace")
+	}
+	b.exec(`UPDATE allocations SET preempt_signalled_at = now() - interval '95 s' WHERE id = $1`, id)
+	if !killed() {
+		t.Error("it runs on after its grace")
+	}
+}
+
+// TestPreemptionOfAnUnreadExperiment: the loop knows the preemption and the kept folder of an experiment whose configuration it has not
+// read, and waits as long as any of them allows.
+func TestPreemptionOfAnUnreadExperiment(t *testing.T) {
+	at := time.Now()
+	for config, want := range map[string]preemption{
+		`{"max_restarts": 5, "preemption_timeout": null}`:                                         {wait: time.Hour},
+		`{"preemption": {"signal": "SIGUSR1", "grace": "12h0m0s"}, "resume": {"path": "out"}}`:    {wait: 13*time.Hour + signalMargin},
+		`{"preemption": {"always": true}, "preemption_timeout": 7200, "resume": {"path": "out"}}`: {wait: 3*time.Hour + signalMargin, bySignal: true},
+	} {
+		e := &Experiment{}
+		e.Unread, e.Config = true, runningConfig([]byte(config))
+		for _, a := range []rows.LiveAllocation{{}, {PreemptAskedAt: &at}} {
+			if got := preemptionOf(e, &a); got != want {
+				t.Errorf("%s: %+v, want %+v", config, got, want)
+			}
+		}
+	}
+	b := newBench(t, "n1")
+	id := b.experiment("preemption: {grace: 12h}\nresume: {path: out}")
+	if got := b.text(`SELECT jsonb_build_object('preemption', preemption, 'resume', resume)::text FROM experiments WHERE id = $1`, id); got != `{"resume": {"path": "out"}, "preemption": {"grace": "12h0m0s"}}` {
+		t.Error(got)
+	}
+}
+
+// TestAPreemptionIsNoSuccessOfItsNode: only a program that exits with code 0 proves that its node works.
+func TestAPreemptionIsNoSuccessOfItsNode(t *testing.T) {
+	for code, want := range map[int]int{0: 0, 1: 2, 143: 2} {
+		b := newBench(t, "n1")
+		e := b.experiment("")
+		b.settle()
+		id := b.newest(e)
+		b.claim(id)
+		b.settle()
+		b.exec(`INSERT INTO node_failures (experiment_id, node_id, node_name, failures, avoided) SELECT $1, node_id, node_name, 2, false FROM members WHERE allocation_id = $2`, e, id)
+		b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, e)
+		b.settle()
+		b.exec(`UPDATE members SET preempted = 'exited' WHERE allocation_id = $1`, id)
+		b.exit(id, code)
+		b.settle()
+		b.want(e, "PAUSED", "PAUSED", "TERMINATED preempted")
+		if got := b.int(`SELECT failures FROM node_failures`); got != want {
+			t.Errorf("exit code %d: the node has %d failures, want %d", code, got, want)
 		}
 	}
 }

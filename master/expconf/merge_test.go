@@ -44,7 +44,7 @@ func choices() map[string][]string {
 		"max_restarts":          {`0`, `3`},
 		"min_validation_period": {`5`, `{"epochs":1}`},
 		"optimizations":         {`{"mixed_precision":"O1"}`, `{"aggregation_frequency":2}`},
-		"preemption":            {`{"signal":"SIGUSR1"}`, `{"grace":"90s"}`, `{"signal":"SIGTERM","grace":30}`},
+		"preemption":            {`{"signal":"SIGUSR1"}`, `{"grace":"90s"}`, `{"signal":"SIGTERM","grace":30,"always":true}`},
 		"preemption_timeout":    {`60`},
 		"profiling":             {`{"enabled":true}`, `{"begin_on_batch":1}`},
 		"resources": {`{"slots_per_trial":2}`, `{"weight":2.5,"priority":3,"devices":["/a:/b"]}`,

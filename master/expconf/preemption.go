@@ -12,10 +12,12 @@ import (
 )
 
 // Preemption says how programs are preempted that know only signals: each member's program gets the signal, and is killed
-// if it has not exited after the grace. A program that has asked the preemption API gets no signal unless Signal is set.
+// if it has not exited after the grace. A program that has asked the preemption API gets no signal unless Always is set:
+// the signal may come from a template or a policy, whose author does not know the program.
 type Preemption struct {
 	Signal *string   `json:"signal,omitempty" check:"one of SIGTERM SIGINT SIGHUP SIGUSR1 SIGUSR2"`
 	Grace  *Duration `json:"grace,omitempty"`
+	Always *bool     `json:"always,omitempty"` // at once, and also to programs that have asked
 }
 
 const (
@@ -65,10 +67,26 @@ func (c Config) PreemptionSeconds() int {
 	return optional.Or(c.PreemptionTimeout, DefaultPreemptionTimeout)
 }
 
-// PreemptionSignal is the signal that preempts every program; "": only programs that never asked the preemption API
-// get a signal, the default one.
+// PreemptionSignal is the signal that preempts programs; "": the default one.
 func (c Config) PreemptionSignal() string {
 	return optional.Value(optional.Value(c.Preemption).Signal)
+}
+
+// AlwaysSignals reports whether also programs that have asked the preemption API get a signal.
+func (c Config) AlwaysSignals() bool { return optional.Value(optional.Value(c.Preemption).Always) }
+
+// checkLaunchers rejects signals that would end the launchers of the entrypoint instead of reaching the training: torchrun and
+// others do not handle them.
+func (c Config) checkLaunchers(k *checker) {
+	signal := c.PreemptionSignal()
+	if c.Entrypoint == nil || signal != "SIGUSR1" && signal != "SIGUSR2" {
+		return
+	}
+	_, _, launched := c.Entrypoint.TrialClass()
+	for _, word := range append([]string{c.Entrypoint.Line}, c.Entrypoint.Args...) {
+		launched = launched || strings.Contains(word, "determined.launch.")
+	}
+	k.when(launched, "preemption.signal", signal+" would end the launcher of the entrypoint, and not reach the training", "SIGTERM reaches it")
 }
 
 // PreemptionGrace is how long a program may run after the signal.

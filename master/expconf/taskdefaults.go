@@ -64,7 +64,7 @@ func (t TaskContainerDefaults) check(k *checker) {
 	}
 	k.section("preemption", &t.Preemption)
 	if t.PreemptionTimeout != nil {
-		k.atLeast("preemption_timeout", *t.PreemptionTimeout, 1)
+		k.within("preemption_timeout", int64(*t.PreemptionTimeout), 1, maxPreempt)
 	}
 	k.section("environment_variables", &t.EnvironmentVariables)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/each"
@@ -292,10 +293,16 @@ func conclude(a Allocation) Step {
 	}
 	bad, silent := firstFailure(a)
 	zero := 0
-	first := each.Find(a.Members, func(m *Member) bool { return m.gaveWay() })
+	first := each.Find(a.Members, func(m *Member) bool { return !m.Daemon && m.gaveWay() })
+	if chief := failedChief(a); chief != nil && first != nil && afterPreemption(a, bad) {
+		bad, first = chief, nil // the chief stores the checkpoint, so no other member can make up for it
+	}
 	switch {
 	case first != nil && (bad == nil || afterPreemption(a, bad)):
 		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &first.ExitCode, cmp.Or(first.ExitReason, "it was preempted by a signal")
+		if bad != nil {
+			s.ExitReason += "; after it, rank " + strconv.Itoa(bad.Rank) + " failed: " + failureOf(bad)
+		}
 	case bad == nil && a.AckedAt.IsZero() && endedByUs(a):
 		s.Outcome, s.ExitCode, s.ExitReason = Killed, &zero, a.KillReason
 	case bad == nil && a.AckedAt.IsZero() && a.KillAt.IsZero() && stoppedMember(a) != nil:
@@ -332,7 +339,7 @@ func conclude(a Allocation) Step {
 		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "it may have been killed because memory ran out"))
 	default:
 		s.Outcome, s.ExitCode, s.Blame = Failed, &bad.ExitCode, bad.NodeID
-		s.ExitReason = cmp.Or(bad.ExitReason, fmt.Sprintf("exit code %d", bad.ExitCode))
+		s.ExitReason = failureOf(bad)
 		if len(a.Members) > 1 {
 			s.ExitReason = fmt.Sprintf("rank %d on node %s: %s", bad.Rank, bad.NodeName, s.ExitReason)
 		}
@@ -358,12 +365,12 @@ func stoppedMember(a Allocation) *Member {
 }
 
 // firstFailure finds the member that failed first: by its report, or in Nomad if it has not
-// reported. Daemons do not count.
+// reported. Daemons do not count. A program that was killed after its grace has failed whatever its exit code is.
 func firstFailure(a Allocation) (bad *Member, silent bool) {
 	var first time.Time
 	for i := range a.Members {
 		m := &a.Members[i]
-		if m.Daemon || m.exited() && (m.ExitCode == 0 || m.gaveWay()) {
+		if m.Daemon || m.exited() && (m.ExitCode == 0 && m.Preempted != killedAfterGrace || m.gaveWay()) {
 			continue
 		}
 		when := m.ExitedAt
@@ -381,6 +388,18 @@ func firstFailure(a Allocation) (bad *Member, silent bool) {
 // of another member gave way, the failure is a result of that: it lost its peer.
 func afterPreemption(a Allocation, bad *Member) bool {
 	return a.BySignal && !a.PreemptAt.IsZero() && bad.exited() && !bad.Stopped && !bad.Unfit && bad.ExitedAt.After(a.PreemptAt) && bad.Preempted != killedAfterGrace
+}
+
+// failedChief returns the member of rank 0 if its program failed; else nil.
+func failedChief(a Allocation) *Member {
+	return each.Find(a.Members, func(m *Member) bool {
+		return m.Rank == 0 && !m.Daemon && m.exited() && m.ExitCode != 0 && !m.gaveWay()
+	})
+}
+
+// failureOf is why a member failed, as its runner reported it.
+func failureOf(m *Member) string {
+	return cmp.Or(m.ExitReason, fmt.Sprintf("exit code %d", m.ExitCode))
 }
 
 // failedBeforeKill reports whether the member had failed before the kill.

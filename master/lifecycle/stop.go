@@ -15,6 +15,9 @@ func stop(a Allocation, now time.Time, t Timing) (Step, bool) {
 	}
 	// After a signal the other members have their grace to store a checkpoint, and their runners end it.
 	if bad, silent := firstFailure(a); bad != nil && !silent && !afterPreemption(a, bad) {
+		if bad.Preempted == killedAfterGrace {
+			return tidy("rank %d did not exit within the grace of its preemption", bad.Rank), true
+		}
 		return tidy("rank %d failed with exit code %d", bad.Rank, bad.ExitCode), true
 	}
 	for _, m := range a.Members {

@@ -3,9 +3,12 @@ package schema
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -106,4 +109,42 @@ func opened(t *testing.T) *database.DB {
 	}
 	t.Cleanup(db.Close)
 	return db
+}
+
+// TestRunningAttemptsKeepTheirHour: the upgrade to signals counts the programs that run meanwhile as ones that have asked the preemption
+// API, because nobody knows which have.
+func TestRunningAttemptsKeepTheirHour(t *testing.T) {
+	dsn := pgtest.Empty(t)
+	before, files := fstest.MapFS{}, migrations()
+	for _, name := range []string{"0001_schema.sql", "0002_imports.sql"} {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[name] = &fstest.MapFile{Data: data}
+	}
+	if err := database.Migrate(t.Context(), dsn, before); err != nil {
+		t.Fatal(err)
+	}
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, sql := range []string{
+		`SET session_replication_role = replica`, // the rows that these refer to do not matter
+		`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state, ended_at, outcome)
+			VALUES ('t.1', 't', 1, 'p', 1, 42, 'TERMINATED', now(), 'killed'), ('t.2', 't', 2, 'p', 1, 42, 'RUNNING', NULL, NULL)`,
+	} {
+		if err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	got, err := database.Scalars[string](t.Context(), db, `SELECT id FROM allocations WHERE preempt_asked_at IS NOT NULL`)
+	if err != nil || !slices.Equal(got, []string{"t.2"}) {
+		t.Errorf("%v, %v", got, err)
+	}
 }

@@ -10,9 +10,11 @@ import (
 // TestPreemptionOfTheSpec: what the runner of a trial gets of the configuration's preemption.
 func TestPreemptionOfTheSpec(t *testing.T) {
 	for doc, want := range map[string]v1.Preemption{
-		"{}": {Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true},
-		"preemption: {signal: SIGUSR2, grace: 1500ms}": {Signal: "SIGUSR2", GraceSecs: 2},
-		"preemption: {grace: 3m}":                      {Signal: "SIGTERM", GraceSecs: 180, UnlessAsked: true},
+		"{}": {Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true, AnyExit: true},
+		"preemption: {signal: SIGUSR2, grace: 1500ms}": {Signal: "SIGUSR2", GraceSecs: 2, UnlessAsked: true},
+		"preemption: {signal: SIGTERM, always: true}":  {Signal: "SIGTERM", GraceSecs: 60},
+		"preemption: {always: true}":                   {Signal: "SIGTERM", GraceSecs: 60, AnyExit: true},
+		"preemption: {grace: 3m}":                      {Signal: "SIGTERM", GraceSecs: 180, UnlessAsked: true, AnyExit: true},
 	} {
 		raw, _, err := expconf.Parse("", []byte(doc))
 		if err != nil {

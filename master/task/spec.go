@@ -206,7 +206,8 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 // preemptionOf returns the signal that preempts the programs of a trial.
 func preemptionOf(cfg expconf.Config) *v1.Preemption {
 	signal := cfg.PreemptionSignal()
-	return &v1.Preemption{Signal: cmp.Or(signal, expconf.DefaultPreemptionSignal), GraceSecs: int(math.Ceil(cfg.PreemptionGrace().Seconds())), UnlessAsked: signal == ""}
+	return &v1.Preemption{Signal: cmp.Or(signal, expconf.DefaultPreemptionSignal), GraceSecs: int(math.Ceil(cfg.PreemptionGrace().Seconds())),
+		UnlessAsked: !cfg.AlwaysSignals(), AnyExit: signal == ""}
 }
 
 // LogPatterns returns the patterns of log policies, without those that a configuration turns off.

@@ -81,8 +81,12 @@ type TaskSpec struct {
 type Preemption struct {
 	Signal    string `json:"signal"` // SIGTERM, SIGINT, SIGHUP, SIGUSR1 or SIGUSR2
 	GraceSecs int    `json:"graceSecs"`
-	// UnlessAsked: not if a program of the attempt has asked the preemption API, which then tells it.
+	// UnlessAsked: the master decides whether there is a signal, with its answer to the watch: there is none if a program of the
+	// attempt has asked the preemption API, which then tells it.
 	UnlessAsked bool `json:"unlessAsked"`
+	// AnyExit: every exit within the grace is one of a preempted program. The configuration names no signal, so the program
+	// promises nothing about its exit code at one.
+	AnyExit bool `json:"anyExit"`
 }
 
 // TaskAccount is an account of a node to which the owner of a task is linked.
@@ -215,11 +219,13 @@ type WatchRequest struct {
 // has ended, or that is killed while the agent of its node is dead, ends this way. GET
 // /api/v1/detent/allocations/{id}/watch
 type WatchResponse struct {
-	Over bool   `json:"over"`
-	Why  string `json:"why"`
-	// Preempt: the attempt is preempted; Asked: its program has asked the preemption API, which tells it.
-	Preempt bool `json:"preempt"`
-	Asked   bool `json:"asked"`
+	Over    bool   `json:"over"`
+	Why     string `json:"why"`
+	Preempt bool   `json:"preempt"` // the attempt is preempted
+	// Whether a signal preempts its programs is decided once: Signal: it does; Spared: it does not, because the preemption API
+	// tells them, or because the trial has trained to the end. Neither: this is not decided yet.
+	Signal bool `json:"signal"`
+	Spared bool `json:"spared"`
 }
 
 // VisitorsRequest names the visitors who are connected to a task through an ingress, as the

@@ -5,6 +5,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -25,7 +26,8 @@ func preempted(t *testing.T, spec v1.TaskSpec, by v1.Preemption, asked bool) (*r
 	r := newRig(t, spec)
 	p := r.start("run")
 	eventually(t, "the program is ready", func() bool { return len(r.printed()) == 1 })
-	r.state.PreemptFor("its experiment was paused", asked)
+	r.state.Decide(!asked)
+	r.state.PreemptFor("its experiment was paused")
 	return r, p
 }
 
@@ -44,7 +46,7 @@ func TestASignalPreempts(t *testing.T) {
 		"it ends by the signal": {sh(`echo ready; exec sleep 60`), v1.Preemption{Signal: "SIGHUP", GraceSecs: 60}, 129, []string{"ready"},
 			v1.PreemptedExited, "it was preempted by SIGHUP, and exited with exit code 129"},
 		"it fails while it saves": {saverOf("TERM", "3"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, 3, []string{"ready", "saved"}, "", ""},
-		"it never asked, and fails at a signal that it does not know": {saverOf("TERM", "1"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true}, 1,
+		"it never asked, and fails at a signal that it does not know": {saverOf("TERM", "1"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true, AnyExit: true}, 1,
 			[]string{"ready", "saved"}, v1.PreemptedExited, "it was preempted by SIGTERM, and exited with exit code 1"},
 		"it ignores the signal": {sh(`trap '' INT; echo ready; while :; do sleep 0.02; done`), v1.Preemption{Signal: "SIGINT", GraceSecs: 1}, 137, []string{"ready"},
 			v1.PreemptedKilled, "the program did not exit within 1s of SIGINT, which preempted it"},
@@ -79,15 +81,28 @@ func TestWhoAsksGetsNoSignal(t *testing.T) {
 	}
 }
 
-// TestAProgramThatJustStartedMayStillAsk: a program that asks the preemption API soon after the preemption gets no signal.
-func TestAProgramThatJustStartedMayStillAsk(t *testing.T) {
-	r, p := preempted(t, saverOf("TERM", "0"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true}, false)
-	r.state.Ask()
-	eventually(t, "the runner knows that the program asks", r.state.Settled)
-	r.state.End("ada killed it")
-	p.expect(0)
-	if e := r.exit(); e.Preempted != "" || r.said("preempted") {
-		t.Fatalf("report %+v, log %q", e, r.state.Lines(shipper, "runner"))
+// TestTheRunnerWaitsForTheDecision: while the master has not decided whether a signal preempts the program, the program runs on.
+func TestTheRunnerWaitsForTheDecision(t *testing.T) {
+	for _, signal := range []bool{true, false} {
+		spec := saverOf("TERM", "0")
+		spec.Preemption = &v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true}
+		r := newRig(t, spec)
+		p := r.start("run")
+		eventually(t, "the program is ready", func() bool { return len(r.printed()) == 1 })
+		r.state.PreemptFor("its experiment was paused")
+		time.Sleep(100 * time.Millisecond)
+		if r.said("preempted") {
+			t.Fatal("a signal was sent before the decision")
+		}
+		r.state.Decide(signal)
+		if !signal {
+			eventually(t, "the runner knows of the decision", r.state.Settled)
+			r.state.End("ada killed it")
+		}
+		p.expect(0)
+		if e := r.exit(); (e.Preempted != "") != signal || r.said("preempted") != signal {
+			t.Fatalf("report %+v, log %q", e, r.state.Lines(shipper, "runner"))
+		}
 	}
 }
 
@@ -123,4 +138,38 @@ func TestAKillDuringTheGrace(t *testing.T) {
 	r.state.End("ada killed it")
 	p.expect(0)
 	r.expectPrinted("ready", "told")
+}
+
+// TestASaverBehindAShellFails: the shell of an entrypoint ends by the signal, and the training that it started fails to save.
+func TestASaverBehindAShellFails(t *testing.T) {
+	spec := sh(`exec 2>/dev/null; sh -c 'trap "sleep 0.3; echo failed; exit 9" TERM; echo ready; while :; do sleep 0.02; done'; exit $?`)
+	r, p := preempted(t, spec, v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, false)
+	p.expect(9)
+	r.expectPrinted("ready", "failed")
+	if e := r.exit(); e.Preempted != "" || e.ExitCode != 9 {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+// TestALaterSignalReachesTheTrainingBehindAShell: after the shell has ended by the signal, a kill still tells the training.
+func TestALaterSignalReachesTheTrainingBehindAShell(t *testing.T) {
+	spec := sh(`exec 2>/dev/null; sh -c 'trap "echo saving" USR1; trap "echo told; exit 0" TERM; echo ready; while :; do sleep 0.02; done'; exit $?`)
+	spec.StopGraceSecs = 600
+	r, p := preempted(t, spec, v1.Preemption{Signal: "SIGUSR1", GraceSecs: 3600}, false)
+	eventually(t, "it saves", func() bool { return len(r.printed()) == 2 })
+	r.state.End("ada killed it")
+	p.expect(138)
+	r.expectPrinted("ready", "saving", "told")
+}
+
+// TestTheReasonOfAHookThatFails: a startup hook that fails at the preemption is named.
+func TestTheReasonOfAHookThatFails(t *testing.T) {
+	spec := sh(`echo never`)
+	spec.TaskType = "TRIAL"
+	spec.Files = append(spec.Files, v1.TaskFile{Path: "/run/determined/workdir/startup-hook.sh", Mode: 0o700, Content: []byte("echo ready; trap 'exit 7' USR1; while :; do sleep 0.02; done")})
+	r, p := preempted(t, spec, v1.Preemption{Signal: "SIGUSR1", GraceSecs: 60}, false)
+	p.expect(143)
+	if e := r.exit(); e.Preempted != v1.PreemptedExited || e.Reason != "preempted before the program was started: startup-hook.sh failed with exit code 7; the program was not started" {
+		t.Fatalf("report %+v", e)
+	}
 }

@@ -109,32 +109,35 @@ type LiveTask struct {
 
 // LiveAllocation is an attempt that has not ended.
 type LiveAllocation struct {
-	ID             string       `db:"id"`
-	TaskID         string       `db:"task_id"`
-	RunID          int          `db:"run_id"`
-	Pool           string       `db:"pool"`
-	Slots          int          `db:"slots"`
-	Priority       int          `db:"priority"`
-	QueuedAt       time.Time    `db:"queued_at"`
-	NotBefore      *time.Time   `db:"not_before"`
-	Exclude        []string     `db:"exclude"`
-	State          string       `db:"state"`
-	WaitingReason  string       `db:"waiting_reason"`
-	PreemptAt      *time.Time   `db:"preempt_at"`
-	PreemptAckedAt *time.Time   `db:"preempt_acked_at"`
-	PreemptAskedAt *time.Time   `db:"preempt_asked_at"`
-	KillAt         *time.Time   `db:"kill_at"`
-	StoppedAt      *time.Time   `db:"stopped_at"` // when Nomad accepted the stop of its job
-	KillReason     string       `db:"kill_reason"`
-	KillCause      string       `db:"kill_cause"`
-	AssignedAt     *time.Time   `db:"assigned_at"`
-	StartedAt      *time.Time   `db:"started_at"`
-	SubmittedAt    *time.Time   `db:"submitted_at"`
-	TriedAt        *time.Time   `db:"tried_at"` // when its first submission was tried
-	SubmitError    string       `db:"submit_error"`
-	NoRoom         bool         `db:"no_room"`
-	RefusedWhy     string       `db:"refused_why"`
-	Members        []LiveMember `db:"-"`
+	ID             string     `db:"id"`
+	TaskID         string     `db:"task_id"`
+	RunID          int        `db:"run_id"`
+	Pool           string     `db:"pool"`
+	Slots          int        `db:"slots"`
+	Priority       int        `db:"priority"`
+	QueuedAt       time.Time  `db:"queued_at"`
+	NotBefore      *time.Time `db:"not_before"`
+	Exclude        []string   `db:"exclude"`
+	State          string     `db:"state"`
+	WaitingReason  string     `db:"waiting_reason"`
+	PreemptAt      *time.Time `db:"preempt_at"`
+	PreemptAckedAt *time.Time `db:"preempt_acked_at"`
+	PreemptAskedAt *time.Time `db:"preempt_asked_at"`
+	PreemptReason  string     `db:"preempt_reason"`
+	// PreemptSignalledAt is when it was decided that a signal preempts it.
+	PreemptSignalledAt *time.Time   `db:"preempt_signalled_at"`
+	KillAt             *time.Time   `db:"kill_at"`
+	StoppedAt          *time.Time   `db:"stopped_at"` // when Nomad accepted the stop of its job
+	KillReason         string       `db:"kill_reason"`
+	KillCause          string       `db:"kill_cause"`
+	AssignedAt         *time.Time   `db:"assigned_at"`
+	StartedAt          *time.Time   `db:"started_at"`
+	SubmittedAt        *time.Time   `db:"submitted_at"`
+	TriedAt            *time.Time   `db:"tried_at"` // when its first submission was tried
+	SubmitError        string       `db:"submit_error"`
+	NoRoom             bool         `db:"no_room"`
+	RefusedWhy         string       `db:"refused_why"`
+	Members            []LiveMember `db:"-"`
 }
 
 // LiveMember is a member of an attempt that has not ended.
@@ -192,7 +195,7 @@ type Live struct {
 // These queries read rows by ids, which LiveCache chooses. Each row comes with its version.
 const (
 	// runningConfig is the part of a configuration that the loop needs for running trials.
-	runningConfig = `jsonb_build_object('max_restarts', e.max_restarts, 'preemption_timeout', e.preemption_timeout)`
+	runningConfig = `jsonb_build_object('max_restarts', e.max_restarts, 'preemption_timeout', e.preemption_timeout, 'preemption', e.preemption, 'resume', e.resume)`
 
 	experimentRows = `
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,
@@ -229,7 +232,7 @@ const (
 
 	allocationRows = `
 	SELECT xmin AS row_version, id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
-		preempt_acked_at, preempt_asked_at, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
+		preempt_acked_at, preempt_asked_at, preempt_signalled_at, preempt_reason, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
 		refused_why
 	FROM allocations WHERE id = ANY($1)`
 

@@ -33,29 +33,28 @@ func preemptionOf(p *v1.Preemption, why string) preemption {
 	if signal == 0 { // of a newer master
 		signal = syscall.SIGTERM
 	}
-	return preemption{signal: signal, grace: time.Duration(p.GraceSecs) * time.Second, why: why, lenient: p.UnlessAsked}
+	return preemption{signal: signal, grace: time.Duration(p.GraceSecs) * time.Second, why: why, lenient: p.AnyExit}
 }
 
 func (p preemption) name() string { return unix.SignalName(p.signal) }
 
-// gaveWay reports whether an exit after the signal is one of a program that was preempted: with exit code 0, or by the
-// signal. A shell whose child ends by a signal exits with 128 and its number.
+// gaveWay reports whether an exit within the grace is one of a program that was preempted.
 func (p preemption) gaveWay(exit sandbox.Exit) bool {
-	return p.lenient || exit.Signal == 0 && exit.Code == 0 || exit.Signal == int(p.signal) || exit.Code == 128+int(p.signal)
+	return p.lenient || p.promised(exit)
 }
 
-// askWait is how long a program that has just started, and will ask the preemption API, has to ask before it gets a signal.
-const askWait = 5 * time.Second
+// promised reports whether an exit is one that the program promises: with exit code 0, or by the signal. A shell whose child ends by a
+// signal exits with 128 and its number.
+func (p preemption) promised(exit sandbox.Exit) bool {
+	return exit.Signal == 0 && exit.Code == 0 || exit.Signal == int(p.signal) || exit.Code == 128+int(p.signal)
+}
 
-// preempt preempts the program by a signal, unless the preemption API tells it. It returns whether this is decided.
-// waited is the time since the runner first heard of the preemption.
-func (r *run) preempt(out v1.WatchResponse, waited time.Duration) (decided bool) {
+// preempt preempts the program by a signal, if the configuration always wants it or the master has decided so. It returns whether
+// this is decided.
+func (r *run) preempt(out v1.WatchResponse) (decided bool) {
 	p := r.spec.Preemption
-	switch {
-	case p.UnlessAsked && out.Asked:
-		return true
-	case p.UnlessAsked && waited < askWait:
-		return false
+	if p.UnlessAsked && !out.Signal {
+		return out.Spared
 	}
 	r.stop.preempt(preemptionOf(p, out.Why))
 	return true
@@ -127,7 +126,7 @@ func (s *stopper) preemptedEnd(exit sandbox.Exit, killed bool) *ended {
 	switch {
 	case !s.signalled.Load() || exit.Failed != "" || exit.Abandoned:
 		return nil
-	case s.overran.Load():
+	case s.overran.Load() && !p.promised(exit): // else it exited before the kill reached it
 		return &ended{Code: exit.Code, Preempted: v1.PreemptedKilled, Reason: fmt.Sprintf("the program did not exit within %s of %s, which preempted it", p.grace, p.name())}
 	case killed || !p.gaveWay(exit):
 		return nil

@@ -237,8 +237,12 @@ func (r *run) execute() *ended {
 		r.journal.Infof("preempted: %s", r.gaveWay.Reason)
 		return r.gaveWay
 	case err != nil && r.stop.early():
-		r.journal.Infof("%v", errPreempted)
-		return &ended{Code: codeStopped, Reason: errPreempted.Error(), Preempted: v1.PreemptedExited}
+		why := errPreempted.Error()
+		if f := new(failure); errors.As(err, &f) && !strings.Contains(f.reason, why) && !strings.Contains(f.reason, context.Canceled.Error()) { // of the step that was running
+			why += ": " + f.reason
+		}
+		r.journal.Infof("%s", why)
+		return &ended{Code: codeStopped, Reason: why, Preempted: v1.PreemptedExited}
 	case err != nil:
 		return r.end(err)
 	}
@@ -406,7 +410,7 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 	switch {
 	case err != nil:
 		return err
-	case r.stop.early():
+	case r.stop.early() && exit.Failed == "" && (exit.Code == 0 || exit.Signal != 0):
 		return errPreempted
 	case r.stop.asked():
 		return fail(codeStopped, "stopped while %s ran: %s", names, r.stop.reason())

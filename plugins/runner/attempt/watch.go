@@ -15,14 +15,16 @@ import (
 // may not know this attempt for a moment.
 const watchPause = 30 * time.Second
 
+// undecidedPause is the pause until the master is asked again whether a signal preempts the program.
+const undecidedPause = time.Second
+
 // watch asks the master whether this attempt must end, and orders its end, or is preempted by a signal. While no master
 // answers, the attempt continues.
 func (r *run) watch(ctx context.Context) {
 	decided := r.spec.Preemption == nil // whether a signal preempts the program
-	var since time.Time                 // when the master first answered that the attempt is preempted
 	for {
 		var out v1.WatchResponse
-		asked := time.Now()
+		asked, pause := time.Now(), minPoll
 		path := v1.WatchAllocation.At(r.spec.AllocationID)
 		if !decided {
 			path += "?preemption=true"
@@ -44,12 +46,11 @@ func (r *run) watch(ctx context.Context) {
 			r.stop.order(why)
 			return
 		case out.Preempt && !decided:
-			if since.IsZero() {
-				since = time.Now()
+			if decided = r.preempt(out); !decided {
+				pause = undecidedPause
 			}
-			decided = r.preempt(out, time.Since(since))
 		}
-		if sleep.For(ctx, minPoll-time.Since(asked)) != nil {
+		if sleep.For(ctx, pause-time.Since(asked)) != nil {
 			return
 		}
 	}

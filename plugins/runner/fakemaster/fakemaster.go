@@ -52,7 +52,8 @@ type State struct {
 	over      chan struct{} // closed when the attempt must end
 	why       string
 	preempted chan struct{} // closed when the attempt is preempted
-	asked     bool          // the program has asked the preemption API
+	signal    bool          // it is decided that a signal preempts it
+	spared    bool          // it is decided that none does
 	settled   bool          // a runner watches that does not want to know of a preemption any more
 }
 
@@ -102,14 +103,14 @@ func (s *State) End(why string) {
 	close(s.over)
 }
 
-// PreemptFor tells watching runners that their attempt is preempted; asked: its program has asked the preemption API.
-func (s *State) PreemptFor(why string, asked bool) {
-	s.with(func() { s.why, s.asked = why, asked })
+// PreemptFor tells watching runners that their attempt is preempted. Decide decides about the signal.
+func (s *State) PreemptFor(why string) {
+	s.with(func() { s.why = why })
 	close(s.preempted)
 }
 
-// Ask stores that the program asks the preemption API.
-func (s *State) Ask() { s.with(func() { s.asked = true }) }
+// Decide decides whether a signal preempts the program.
+func (s *State) Decide(signal bool) { s.with(func() { s.signal, s.spared = signal, !signal }) }
 
 // Settled reports whether a runner has decided about the signal of a preemption.
 func (s *State) Settled() bool {
@@ -275,7 +276,7 @@ func (m *Master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answer(w)
 		case <-s.awaitsPreemption(r):
 			s.mu.Lock()
-			answer := send(v1.WatchResponse{Preempt: true, Asked: s.asked, Why: s.why})
+			answer := send(v1.WatchResponse{Preempt: true, Signal: s.signal, Spared: s.spared, Why: s.why})
 			s.mu.Unlock()
 			answer(w)
 		}

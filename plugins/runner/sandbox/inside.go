@@ -32,6 +32,7 @@ type inner struct {
 	program int   // process id of the running program; 0: none
 	asked   []int // signals that the program got
 	exit    *Exit // how the program ended, until that is told
+	killed  bool  // all processes got a signal, which is SIGKILL
 	group   int   // of the program, if its other processes are waited for; 0: they are not
 
 	lease     Lease
@@ -86,20 +87,30 @@ func Inside() int {
 
 // died reports how the program ended. After a signal to the process group, the shell of an entrypoint dies at once,
 // while the training that it started still stores a checkpoint. Then the program counts as ended when no process of
-// the group is left.
+// the group is left, and has failed if one of them has.
 func (in *inner) died(d death) {
-	if d.pid == in.program && d.pid != 0 {
-		in.program, in.exit, in.group = 0, exitOf(d.status), 0
-		if slices.Contains(in.asked, in.exit.Signal) {
+	exit := exitOf(d.status)
+	switch {
+	case d.pid == in.program && d.pid != 0:
+		in.program, in.exit, in.group = 0, exit, 0
+		if slices.Contains(in.asked, exit.Signal) {
 			in.group = d.pid
 		}
+	case in.group != 0 && d.group == in.group && in.failed(exit) && !in.failed(in.exit):
+		in.exit = exit // it stored nothing, and the shell cannot say so any more
 	}
 	if in.exit == nil || in.group != 0 && lives(in.group) {
 		return
 	}
 	in.exit.Abandoned = in.abandoned
 	in.tell(event{Exited: in.exit})
-	in.exit = nil
+	in.exit, in.group = nil, 0
+}
+
+// failed reports whether a process of the group ended neither with exit code 0 nor because of a signal, nor without those that read its output. A shell whose child
+// ended by a signal exits with 128 and its number.
+func (in *inner) failed(exit *Exit) bool {
+	return exit.Code != 0 && !in.killed && exit.Signal != int(syscall.SIGPIPE) && !slices.Contains(in.asked, exit.Code-128)
 }
 
 // lives reports whether a process group has processes.
@@ -119,7 +130,7 @@ func (in *inner) expire() {
 		in.expiry.Reset(in.lease.Then)
 		return
 	}
-	in.abandoned = true
+	in.abandoned, in.killed = true, true
 	in.killAll(syscall.SIGKILL)
 	in.expiry.Reset(time.Second) // for processes that were forked meanwhile
 }
@@ -183,10 +194,11 @@ func (in *inner) serve(r request) {
 		}
 		in.expiry.Reset(r.Lease.For)
 	case r.Signal != 0 && r.All:
+		in.killed = true
 		in.killAll(syscall.Signal(r.Signal))
-	case r.Signal != 0 && in.program != 0:
+	case r.Signal != 0 && in.program+in.group != 0: // at most one of both is set
 		in.asked = append(in.asked, r.Signal)
-		_ = unix.Kill(-in.program, syscall.Signal(r.Signal))
+		_ = unix.Kill(-(in.program + in.group), syscall.Signal(r.Signal))
 	}
 }
 
@@ -242,7 +254,7 @@ func (in *inner) run(c Command) *Exit {
 		}
 		return notStarted(path, c, err)
 	}
-	in.program, in.asked = pid, nil
+	in.program, in.group, in.asked, in.killed = pid, 0, nil, false
 	in.reaper.started()
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"github.com/detent-ml/detent/master/sleep"
 	"golang.org/x/sys/unix"
@@ -16,6 +17,7 @@ import (
 // A death is a process that was reaped.
 type death struct {
 	pid    int
+	group  int // its process group; 0: unknown
 	status syscall.WaitStatus
 }
 
@@ -43,11 +45,10 @@ func (r *reaper) alone() <-chan struct{} { return r.empty }
 
 func (r *reaper) loop() {
 	for {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		next, err := await()
 		switch {
 		case err == nil:
-			r.deaths <- death{pid, status}
+			r.deaths <- next
 		case errors.Is(err, syscall.EINTR):
 		default: // no child: wait until there is one
 			select {
@@ -56,6 +57,18 @@ func (r *reaper) loop() {
 			}
 		}
 	}
+}
+
+// await reaps the next child. Only before that its process group is known.
+func await() (d death, err error) {
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		return d, err
+	}
+	d.pid = int((*[5]int32)(unsafe.Pointer(&info))[4]) // si_pid, for which unix.Siginfo has no name
+	d.group, _ = unix.Getpgid(d.pid)
+	_, err = syscall.Wait4(d.pid, &d.status, 0, nil)
+	return d, err
 }
 
 // killAll sends a signal to all processes in the sandbox except its first.
