@@ -5,7 +5,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -89,8 +88,9 @@ func TestTheRunnerWaitsForTheDecision(t *testing.T) {
 		r := newRig(t, spec)
 		p := r.start("run")
 		eventually(t, "the program is ready", func() bool { return len(r.printed()) == 1 })
+		asked := r.state.Watches()
 		r.state.PreemptFor("its experiment was paused")
-		time.Sleep(100 * time.Millisecond)
+		eventually(t, "the runner asks again, undecided", func() bool { return r.state.Watches() >= asked+2 })
 		if r.said("preempted") {
 			t.Fatal("a signal was sent before the decision")
 		}

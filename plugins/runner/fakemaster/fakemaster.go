@@ -54,6 +54,7 @@ type State struct {
 	preempted chan struct{} // closed when the attempt is preempted
 	signal    bool          // it is decided that a signal preempts it
 	spared    bool          // it is decided that none does
+	watches   int           // how often a runner asked whether it is preempted
 	settled   bool          // a runner watches that does not want to know of a preemption any more
 }
 
@@ -125,7 +126,15 @@ func (s *State) awaitsPreemption(r *http.Request) chan struct{} {
 		s.with(func() { s.settled = true })
 		return nil
 	}
+	s.with(func() { s.watches++ })
 	return s.preempted
+}
+
+// Watches is how often a runner has asked whether its attempt is preempted.
+func (s *State) Watches() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches
 }
 
 func (s *State) with(f func()) {
