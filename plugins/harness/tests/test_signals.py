@@ -103,13 +103,15 @@ def test_frameworks_are_preempted_and_continue(
     if importlib.util.find_spec(framework) is None:
         pytest.skip(f"{framework} is not installed")
     make_task()
-    monkeypatch.setenv("DET_RUN_DIR", str(tmp_path))
+    (tmp_path / "run").mkdir()
+    monkeypatch.setenv("DET_RUN_DIR", str(tmp_path / "run"))
     code, out = run(script, tmp_path / "first", preempted_at=3)
     assert code in (0, -signal.SIGTERM, 128 + signal.SIGTERM), out
     last = int(out.rsplit("step ", 1)[1].split()[0])
     assert last < 6, out
     assert resume.main(["save", str(tmp_path / "first" / "out")]) == 0
-    assert resume.main(["restore", str(tmp_path / "second" / "out")]) == 0
+    kept: str = list(stub.checkpoints)[-1]
+    assert resume.main(["restore", str(tmp_path / "second" / "out"), kept]) == 0
     code, out = run(script, tmp_path / "second", preempted_at=0)
     assert code == 0, out
     steps = [int(line.split()[1]) for line in out.splitlines() if line.startswith("step ")]
