@@ -5,7 +5,7 @@
 // after the old master was stopped, copies what has changed since. A pass reads one snapshot of the old database, and has these steps:
 //
 //	code     the model definitions, each once
-//	rows     everything that has few rows, in one transaction: people, places, experiments, trials, checkpoints, models, history
+//	rows     everything that has few rows: people in a short transaction; places, experiments, trials, checkpoints, models and history in one
 //	metrics  the reports, some trials in each transaction
 //	logs     the lines of trials, where somebody asks for them
 //

@@ -36,7 +36,7 @@ const importedXID = "3"
 const placed = `(SELECT x.*, max(x.at - x.n) OVER (PARTITION BY x.trial_id, x.metric_group, x.trial_run_id ORDER BY x.n) + x.n AS place FROM (
 	SELECT y.*, greatest(2147483648, (extract(epoch FROM coalesce(y.end_time, o.start_time)) * 1000000)::bigint) AS at,
 		row_number() OVER (PARTITION BY y.trial_id, y.metric_group, y.trial_run_id ORDER BY coalesce(y.end_time, o.start_time), y.id) AS n
-	FROM system_metrics y JOIN runs o ON o.id = y.trial_id WHERE y.trial_id BETWEEN %[8]d AND %[9]d) x)`
+	FROM system_metrics y JOIN runs o ON o.id = y.trial_id WHERE y.trial_id BETWEEN %[7]d AND %[8]d) x)`
 
 // query reads the reports of trials between two numbers.
 func (m metricsPart) query(shift, first, last int) string {
@@ -46,8 +46,8 @@ func (m metricsPart) query(shift, first, last int) string {
 	}
 	return fmt.Sprintf(`SELECT m.trial_id + %d, m.trial_run_id, %s, %s, %s, coalesce(m.end_time, r.start_time), %s, m.archived,
 		CASE jsonb_typeof(%[6]s) WHEN 'object' THEN %[6]s ELSE '{}' END, CASE jsonb_typeof(m.metrics->'batch_metrics') WHEN 'array' THEN m.metrics->'batch_metrics' END
-		FROM `+from+` m JOIN runs r ON r.id = m.trial_id WHERE m.trial_id BETWEEN %[8]d AND %[9]d`,
-		shift, m.group, m.steps, m.position, importedXID, m.avg, m.table, first, last)
+		FROM `+from+` m JOIN runs r ON r.id = m.trial_id WHERE m.trial_id BETWEEN %[7]d AND %[8]d`,
+		shift, m.group, m.steps, m.position, importedXID, m.avg, first, last)
 }
 
 // A trialRows is a trial of the old cluster with the number of its reports.
@@ -63,21 +63,21 @@ func (p *pass) copyMetrics(ctx context.Context) error {
 		return err
 	}
 	p.show.begin("metrics", 0)
-	todo, total, err := p.unfinished(ctx)
+	list, total, err := p.unfinished(ctx)
 	if err != nil {
 		return err
 	}
 	p.show.begin("metrics", total)
-	for len(todo) > 0 {
+	for len(list) > 0 {
 		n, rows := 0, int64(0)
-		for n < len(todo) && (n == 0 || rows+todo[n].Rows <= rowsAtOnce) {
-			rows += todo[n].Rows
+		for n < len(list) && (n == 0 || rows+list[n].Rows <= rowsAtOnce) {
+			rows += list[n].Rows
 			n++
 		}
-		if err := p.copyTrials(ctx, todo[:n]); err != nil {
+		if err := p.copyTrials(ctx, list[:n]); err != nil {
 			return err
 		}
-		todo = todo[n:]
+		list = list[n:]
 	}
 	p.show.end()
 	return analyze(ctx, p.db, "metrics", "import_trials")
@@ -94,7 +94,7 @@ func passImported(ctx context.Context, db *database.DB) error {
 }
 
 // unfinished lists the trials whose reports are to copy, in the order of their numbers, and counts these reports.
-func (p *pass) unfinished(ctx context.Context) (todo []trialRows, total int64, err error) {
+func (p *pass) unfinished(ctx context.Context) (list []trialRows, total int64, err error) {
 	// Of trials here, the mark of the copied reports; those of experiments that are ours now are not in it.
 	here, err := database.Map[int, string](ctx, p.db, `SELECT n.old, coalesce(i.mark, '') FROM import_numbers n JOIN trials t ON t.id = n.new JOIN experiments e ON e.id = t.experiment_id LEFT JOIN import_trials i ON i.trial_id = t.id
 		WHERE n.import_id = $1 AND n.kind = 'trial' AND NOT `+ours, p.id)
@@ -105,23 +105,23 @@ func (p *pass) unfinished(ctx context.Context) (todo []trialRows, total int64, e
 	var changed []int
 	err = p.source.Each(ctx, `SELECT r.id, `+trialMark+` FROM runs r ORDER BY r.id`, nil, []any{&t.Trial, &t.Mark}, func() error {
 		if mark, imported := here[t.Trial]; imported && mark != t.Mark {
-			todo, changed = append(todo, t), append(changed, t.Trial)
+			list, changed = append(list, t), append(changed, t.Trial)
 		}
 		return nil
 	})
-	if err != nil || len(todo) == 0 {
+	if err != nil || len(list) == 0 {
 		return nil, 0, err
 	}
 	counts := []string{}
 	for _, m := range metricsParts {
 		counts = append(counts, `SELECT trial_id, count(*) AS rows FROM `+m.table+` WHERE $1 OR trial_id = ANY($2) GROUP BY 1`)
 	}
-	rows, err := database.Map[int, int64](ctx, p.source.DB, `SELECT trial_id, sum(rows)::bigint FROM (`+strings.Join(counts, " UNION ALL ")+`) x GROUP BY 1`, 2*len(todo) > len(here), changed)
-	for i := range todo {
-		todo[i].Rows = rows[todo[i].Trial]
-		total += todo[i].Rows
+	rows, err := database.Map[int, int64](ctx, p.source.DB, `SELECT trial_id, sum(rows)::bigint FROM (`+strings.Join(counts, " UNION ALL ")+`) x GROUP BY 1`, 2*len(list) > len(here), changed)
+	for i := range list {
+		list[i].Rows = rows[list[i].Trial]
+		total += list[i].Rows
 	}
-	return todo, total, err
+	return list, total, err
 }
 
 // copyTrials copies all reports of some trials, in place of those that were copied earlier.
