@@ -171,7 +171,7 @@ func (a *API) restConfig() rest.Config {
 }
 
 // nonPagePrefixes are the prefixes of paths that are never pages.
-var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/", "/debug/", "/prom/"}
+var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/", "/debug/", "/mlflow/", "/prom/"}
 
 // anyHost reports whether a request may name any host: health checks, which browsers do not
 // send and which may use another name, and what is for tasks.

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/live"
 	"github.com/detent-ml/detent/master/logs/masterlog"
+	"github.com/detent-ml/detent/master/mlflow"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/proxy"
@@ -101,9 +102,32 @@ func (a *API) registerMaster() {
 
 // registerWorkspaces gives the room of workspaces what it uses of experiments, of callers, and of the audit trail.
 func (a *API) registerWorkspaces() {
-	workspaces.Routes(a.router, workspaces.Deps{DB: a.db, Roles: a.cfg.Roles, Pools: a.cfg.Pools, RolesChanged: a.auth.Forget, MountSecrets: a.cfg.Site.Secrets.Name,
+	d := workspaces.Deps{DB: a.db, Roles: a.cfg.Roles, Pools: a.cfg.Pools, RolesChanged: a.auth.Forget, MountSecrets: a.cfg.Site.Secrets.Name,
 		StoreAgentUser: accounts.PartOfAgentUser, AgentUser: accounts.WireAgentUser, Admit: a.users.Admit, AdmitChange: a.users.AdmitChange, Delete: of(a.db, experiments.DeleteWorkspace),
-		DeleteProject: of(a.db, experiments.DeleteProject), Note: audit.Note, CheckPolicy: a.launcher.CheckPolicy, BindingsChanged: func() { a.bus.Publish(lifecycle.TopicIntent) }})
+		DeleteProject: of(a.db, experiments.DeleteProject), Note: audit.Note, CheckPolicy: a.launcher.CheckPolicy, BindingsChanged: func() { a.bus.Publish(lifecycle.TopicIntent) }}
+	workspaces.Routes(a.router, d)
+	a.registerMLflow(d)
+}
+
+// registerMLflow gives the room of MLflow's interface what it uses of workspaces, of package launch and of metrics.
+func (a *API) registerMLflow(places workspaces.Deps) {
+	changed := func() { a.bus.Publish(lifecycle.TopicIntent) }
+	mlflow.Routes(a.router, mlflow.Deps{DB: a.db, Writer: a.taskIO.metrics, NewProject: places.NewProject, NewWorkspace: places.New, Admit: a.users.Admit, Changed: changed,
+		Create: func(ctx context.Context, c *rest.Call, who auth.Who, req *v1.CreateExperimentRequest) (int, error) {
+			by := launch.SubmitterOf(c)
+			by.Who = who
+			e, err := a.launcher.Create(ctx, by, req)
+			if err != nil {
+				return 0, err
+			}
+			return e.ID, nil
+		},
+		Accept: func(ctx context.Context, c *rest.Call, run experiments.Trial, bytes int) error {
+			if err := a.users.AdmitOutside(ctx, c, run.OwnerID, bytes); err != nil {
+				return err
+			}
+			return a.heard.From(ctx, c, run.TaskID)
+		}})
 }
 
 // experimentDeps gives the room of experiments what it uses of policies, attempts and the registry.

@@ -16,7 +16,7 @@ import (
 var writableByTasks = map[string]bool{
 	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true, "generic-tasks": true,
 	"logout":     true,
-	"job-queues": true, "models": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
+	"job-queues": true, "mlflow": true, "models": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
 	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
 }
 
@@ -42,7 +42,11 @@ var ownReports = map[string]bool{
 	"POST /trials/:id/metrics": true, "POST /trials/:id/training_metrics": true, "POST /trials/:id/validation_metrics": true,
 	"POST /trials/:id/progress": true, "POST /trials/:id/early_exit": true, "POST /trials/:id/runner/metadata": true,
 	"GET /trials/:id/searcher/operation": true, "POST /trials/:id/searcher/completed_operation": true,
-	"POST /webhooks/custom": true,
+	"POST /webhooks/custom":                true,
+	"GET //mlflow/api/2.0/mlflow/runs/get": true, "POST //mlflow/api/2.0/mlflow/runs/update": true, "POST //mlflow/api/2.0/mlflow/runs/create": true,
+	"GET //mlflow/api/2.0/mlflow/experiments/get-by-name": true, "POST //mlflow/api/2.0/mlflow/runs/log-batch": true,
+	"POST //mlflow/api/2.0/mlflow/runs/log-metric": true, "POST //mlflow/api/2.0/mlflow/runs/log-parameter": true,
+	"POST //mlflow/api/2.0/mlflow/runs/set-tag": true, "POST //mlflow/api/2.0/mlflow/runs/log-inputs": true,
 }
 
 // openToDeactivated reports whether an attempt may call a route after its owner was

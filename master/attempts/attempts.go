@@ -38,7 +38,7 @@ func Topic(id string) string { return "alloc:" + id }
 // is its owner's; the workspace overrides each part of it that it sets, and a part that neither sets is
 // root's.
 var Columns = `a.id, a.run_id, a.task_id, ` + trial.PartOfRun("a.task_id", "a.run_id") + ` AS part, k.type, k.name AS task_name, a.pool, a.slots, k.config AS task_config,
-	coalesce(k.experiment_id, 0) AS experiment_id, coalesce(e.name, '') AS experiment_name, e.config, coalesce(t.id, 0) AS trial_id,
+	coalesce(k.experiment_id, 0) AS experiment_id, coalesce(e.name, '') AS experiment_name, coalesce(e.project_id, 0) AS project_id, e.config, coalesce(t.id, 0) AS trial_id,
 	u.username AS owner, k.owner_id, coalesce((g.account->>'uid') || ':' || (g.account->>'gid'), '') AS account,
 	coalesce(g.account->>'user', '') AS account_user, coalesce(g.account->>'group', '') AS account_group,
 	t.warm_start::text, warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner`

@@ -70,25 +70,49 @@ func (g *GroupCommit[K, T]) LimitBytes(bytes int, size func(item T) int) {
 // Do adds an item and waits until it was flushed. If ctx ends first, the result is unknown,
 // and the caller may repeat the call: writes by group are idempotent.
 func (g *GroupCommit[K, T]) Do(ctx context.Context, item T) (T, error) {
-	q := &Queued[T]{Item: item, done: make(chan struct{})}
-	owner := g.owner(item)
+	return item, g.doTogether(ctx, []T{item})[0]
+}
+
+// DoAll adds items of one owner, and waits until all were flushed. The result has the error of each.
+func (g *GroupCommit[K, T]) DoAll(ctx context.Context, items []T) []error {
+	errs := make([]error, 0, len(items))
+	for part := range slices.Chunk(items, max(1, g.limit/8)) {
+		errs = append(errs, g.doTogether(ctx, part)...)
+	}
+	return errs
+}
+
+// doTogether is DoAll for items that wait at once.
+func (g *GroupCommit[K, T]) doTogether(ctx context.Context, items []T) []error {
+	errs, list := make([]error, len(items)), make([]*Queued[T], len(items))
+	for i, item := range items {
+		list[i] = &Queued[T]{Item: item, done: make(chan struct{})}
+	}
+	owner := g.owner(items[0])
 	g.mu.Lock()
 	if mine := len(g.waiting[owner]); g.count >= g.limit || mine >= g.limit/4 {
 		g.mu.Unlock()
-		return item, fault.New(fault.Unavailable, "%d reports already wait to be stored; try again", max(mine, g.limit/4))
+		err := fault.New(fault.Unavailable, "%d reports already wait to be stored; try again", max(mine, g.limit/4))
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
 	}
-	g.push(owner, q)
+	g.push(owner, list...)
 	if !g.busy {
 		g.busy = true
 		g.wg.Go(g.drain)
 	}
 	g.mu.Unlock()
-	select {
-	case <-q.done:
-		return q.Item, q.Err
-	case <-ctx.Done():
-		return item, fault.Wrap(fault.Unavailable, ctx.Err(), "the database did not store the report in time; try again")
+	for i, q := range list {
+		select {
+		case <-q.done:
+			errs[i] = q.Err
+		case <-ctx.Done():
+			errs[i] = fault.Wrap(fault.Unavailable, ctx.Err(), "the database did not store the report in time; try again")
+		}
 	}
+	return errs
 }
 
 // push adds items of an owner. The caller holds mu, as for all functions below except drain, FlushNext and Together.

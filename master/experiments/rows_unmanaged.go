@@ -20,6 +20,10 @@ import (
 // again, the trial continues.
 const silent = "the program stopped reporting"
 
+// alive is SQL for when the program of a trial was last heard, which is now. MLflow's clients send no signs of life between their
+// reports, so a run of theirs may be silent for a day longer.
+const alive = `now() + CASE WHEN metadata ? 'mlflow' THEN interval '1 day' ELSE interval '0' END`
+
 // ByExternalID finds an experiment by its program's name for it.
 func ByExternalID(ctx context.Context, db *database.DB, external string) (Experiment, error) {
 	return database.Row[Experiment](ctx, db, fmt.Sprintf("experiment with the external id %q", fault.Clip(external)), selectExperiment+` WHERE e.external_id = $1`, external)
@@ -179,7 +183,7 @@ func ReportUnmanagedTrial(ctx context.Context, db *database.DB, id int, state st
 		if state == "" || state == "ACTIVE" {
 			// A report does not reopen a trial that a user killed, canceled or archived.
 			opens, err := database.Scalar[bool](ctx, tx, `
-				UPDATE trials t SET alive_at = now() FROM experiments e WHERE t.id = $1 AND e.id = t.experiment_id
+				UPDATE trials t SET alive_at = `+alive+` FROM experiments e WHERE t.id = $1 AND e.id = t.experiment_id
 				RETURNING NOT t.kill_wanted AND NOT e.archived AND e.desired = 'active' AND ($3 = 'ACTIVE' OR t.state = 'ERROR' AND t.error = $2)`, id, silent, state)
 			if err != nil || !opens {
 				return err
@@ -197,7 +201,7 @@ func ReportUnmanagedTrial(ctx context.Context, db *database.DB, id int, state st
 // reporting, it continues, and reopened is true. For the tasks of other trials it changes nothing.
 func HearUnmanagedTrial(ctx context.Context, db *database.DB, task string) (reopened bool, err error) {
 	closed, err := database.Scalars[int](ctx, db, `
-		WITH heard AS (UPDATE trials SET alive_at = now() WHERE task_id = $1 AND alive_at IS NOT NULL RETURNING id, state, error)
+		WITH heard AS (UPDATE trials SET alive_at = `+alive+` WHERE task_id = $1 AND alive_at IS NOT NULL RETURNING id, state, error)
 		SELECT id FROM heard WHERE state = 'ERROR' AND error = $2`, task, silent)
 	if err != nil || len(closed) == 0 {
 		return false, err
@@ -214,7 +218,7 @@ func lockExperiment(ctx context.Context, db *database.DB, id int) error {
 func setUnmanagedState(ctx context.Context, db *database.DB, id int, state, why string) error {
 	return db.Exec(ctx, `
 		WITH moved AS (
-			UPDATE trials SET state = $2, error = $3, alive_at = now(), progress = CASE WHEN $2 = 'COMPLETED' THEN 1 ELSE progress END,
+			UPDATE trials SET state = $2, error = $3, alive_at = `+alive+`, progress = CASE WHEN $2 = 'COMPLETED' THEN 1 ELSE progress END,
 				ended_at = CASE WHEN $2 = 'ACTIVE' THEN NULL ELSE coalesce(ended_at, now()) END
 			WHERE id = $1 RETURNING task_id, ended_at)
 		UPDATE tasks k SET ended_at = m.ended_at, exit_status = CASE WHEN $2 = 'ACTIVE' THEN '' WHEN $3 = '' THEN $2 ELSE $3 END

@@ -24,8 +24,6 @@ import (
 const (
 	// MaxConfig is the maximum size of a configuration, in bytes.
 	MaxConfig = 1 << 20
-	// defaultProject is the id of the project that the schema creates.
-	defaultProject = 1
 )
 
 // Experiments creates experiments.

@@ -23,9 +23,9 @@ func projectOf(ctx context.Context, db *database.DB, who auth.Who, raw expconf.R
 	case raw.Workspace != "" || raw.Project != "":
 		return p, fault.New(fault.Invalid, "give workspace and project together: the configuration names only one of them")
 	default:
-		p, err = workspaces.ProjectByID(ctx, db, defaultProject)
+		p, err = workspaces.ProjectByID(ctx, db, workspaces.DefaultProject)
 	}
-	if err == nil && (p.ID != defaultProject || id != nil || raw.Project != "") && !auth.Sees(who, p.Object()) {
+	if err == nil && (p.ID != workspaces.DefaultProject || id != nil || raw.Project != "") && !auth.Sees(who, p.Object()) {
 		if id != nil && *id > 0 {
 			return workspaces.Project{}, workspaces.NoProject(*id)
 		}

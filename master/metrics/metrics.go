@@ -50,6 +50,7 @@ package metrics
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -69,9 +70,15 @@ type Report struct {
 	At      time.Time // by the task's clock; zero: the task sent no time
 	Metrics json.RawMessage
 	Batches json.RawMessage // metrics of single batches: a JSON list, or nil
+	// Newer: a value that was reported before under the report's key gives way to this one, without an error. What a search was
+	// told of the old value stays.
+	Newer bool
 
 	text int // bytes of both, as check has measured them
 }
+
+// ErrOther is the cause of a report's error if a metric was reported before, with the same key and another value.
+var ErrOther = errors.New("another value was reported before")
 
 // firstTime is the earliest time of a report: keys are times in microseconds or steps, and
 // no number of steps reaches this time.

@@ -55,7 +55,7 @@ func mergeReports(ctx context.Context, db *database.DB, batch []*database.Queued
 		case d.Waits:
 			q.Again = true
 		default:
-			if q.Err = d.check(q.Item); q.Err == nil && (d.Added > 0 || d.AddsBatches) {
+			if q.Err = d.check(q.Item); q.Err == nil && (d.Added > 0 || d.AddsBatches || d.Other != nil) {
 				changed = append(changed, q)
 				gains[places[i]] = gained{d.AddsMetric, d.AddsTime}
 			}
@@ -103,7 +103,7 @@ func compareReports(ctx context.Context, db *database.DB, list []*database.Queue
 			coalesce(c.new_batches <> c.old_batches, false) AS other_batches, coalesce(c.added, 0) AS added, coalesce(c.adds_batches, false) AS adds_batches,
 			coalesce(c.adds_metric, false) AS adds_metric, coalesce(c.adds_time, false) AS adds_time,
 			CASE WHEN c.added > 0 AND jsonb_typeof(c.old) = 'object' THEN (SELECT count(*) FROM jsonb_object_keys(c.old)) ELSE 0 END AS names,
-			CASE WHEN c.other IS NULL AND (c.added > 0 OR c.adds_batches) THEN
+			CASE WHEN c.added > 0 OR c.adds_batches THEN
 				octet_length(c.old::text) + coalesce(c.added_text, 0) + coalesce(octet_length(coalesce(c.old_batches, c.new_batches)::text), 0) ELSE 0 END AS text
 		FROM sized s LEFT JOIN LATERAL (
 			SELECT d.*, d.old_batches IS NULL AND d.new_batches IS NOT NULL AS adds_batches, k.*
@@ -157,8 +157,8 @@ func (d difference) check(r *Report) error {
 		return fault.New(fault.Invalid, "%s: "+format, append([]any{where}, args...)...)
 	}
 	switch {
-	case d.Other != nil:
-		return bad("metric %q was reported before with another value, %s then and %s now", *d.Other, fault.ClipTo(d.Was, 60), fault.ClipTo(d.Is, 60))
+	case d.Other != nil && !r.Newer:
+		return fault.Wrap(fault.Invalid, ErrOther, "%s: metric %q was reported before with another value, %s then and %s now", where, *d.Other, fault.ClipTo(d.Was, 60), fault.ClipTo(d.Is, 60))
 	case d.OtherBatches:
 		return bad("batchMetrics were reported before with other values")
 	case d.Added > 0 && d.Names+d.Added > report.MaxNames:
@@ -169,15 +169,16 @@ func (d difference) check(r *Report) error {
 	return nil
 }
 
-// updateReports adds what reports add to the rows with their keys, which are locked. The old values stay.
+// updateReports adds what reports add to the rows with their keys, which are locked. The old values stay, unless a report has newer ones.
 func updateReports(ctx context.Context, db *database.DB, list []*database.Queued[*Report]) error {
 	if len(list) == 0 {
 		return nil
 	}
+	newer := each.Of(list, func(q *database.Queued[*Report]) bool { return q.Item.Newer })
 	err := db.Exec(ctx, `
-		UPDATE metrics m SET avg = u.avg::jsonb || CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END,
+		UPDATE metrics m SET avg = u.avg::jsonb || CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END || CASE WHEN u.newer THEN u.avg::jsonb ELSE '{}' END,
 			batches = coalesce(m.batches, u.batches::jsonb), merged = true, xid = pg_current_xact_id()
-		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[]) AS u(trial, group_name, position, run, avg, batches)
-		WHERE m.trial_id = u.trial AND m.group_name = u.group_name AND m.position = u.position AND m.run_id = u.run`, keyArgs(list)...)
+		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::boolean[]) AS u(trial, group_name, position, run, avg, batches, newer)
+		WHERE m.trial_id = u.trial AND m.group_name = u.group_name AND m.position = u.position AND m.run_id = u.run`, append(keyArgs(list), newer)...)
 	return database.BadData(err)
 }

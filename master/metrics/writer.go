@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/cache"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 )
 
@@ -75,6 +76,28 @@ func trialOf(r *Report) int { return r.TrialID }
 // Report adds the names of new metrics to it, ignores equal values, and rejects different
 // values.
 func (w *Writer) Report(ctx context.Context, r Report) error {
+	return w.ReportAll(ctx, []Report{r})[0]
+}
+
+// ReportAll is Report for several reports of one trial, which are stored together as far as possible. The result has the error of
+// each.
+func (w *Writer) ReportAll(ctx context.Context, list []Report) []error {
+	errs := make([]error, len(list))
+	var ready []*Report
+	var places []int
+	for i := range list {
+		if errs[i] = w.prepare(ctx, &list[i]); errs[i] == nil {
+			ready, places = append(ready, &list[i]), append(places, i)
+		}
+	}
+	for i, err := range w.group.DoAll(ctx, ready) {
+		errs[places[i]] = err
+	}
+	return errs
+}
+
+// prepare checks a report, and archives what it replaces.
+func (w *Writer) prepare(ctx context.Context, r *Report) error {
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -82,11 +105,13 @@ func (w *Writer) Report(ctx context.Context, r Report) error {
 		r.At = time.Now() // the key of the report, so a repetition is not recognised
 	}
 	r.At = r.At.Truncate(time.Microsecond) // PostgreSQL's precision
-	if err := w.replace(ctx, &r); err != nil {
-		return err
-	}
-	_, err := w.group.Do(ctx, &r)
-	return err
+	return w.replace(ctx, r)
+}
+
+// SearcherMetric returns searcher.metric of a trial's experiment; "" if there is none, or no trial.
+func (w *Writer) SearcherMetric(ctx context.Context, trial int) (string, error) {
+	facts, err := w.factsOf(ctx, []int{trial})
+	return optional.Value(facts[trial].Metric), err
 }
 
 // Wait returns when all reports are written.
@@ -189,16 +214,24 @@ func dropOutdated(ctx context.Context, db *database.DB, list []*database.Queued[
 // omits trials that do not exist. The commit is everybody's, so it reads no configuration:
 // PostgreSQL would decompress a megabyte for each trial.
 func (w *Writer) trialFacts(ctx context.Context, batch []*database.Queued[*Report]) (map[int]trialFacts, error) {
+	var trials []int
+	for _, q := range batch {
+		if q.Item.Group == report.Validation {
+			trials = append(trials, q.Item.TrialID)
+		}
+	}
+	return w.factsOf(ctx, trials)
+}
+
+// factsOf returns the facts of trials that exist.
+func (w *Writer) factsOf(ctx context.Context, trials []int) (map[int]trialFacts, error) {
 	now, known := time.Now(), map[int]trialFacts{}
 	var missing []int
-	for _, q := range batch {
-		if q.Item.Group != report.Validation {
-			continue
-		}
-		if f, ok, _ := w.facts.Get(q.Item.TrialID, now); ok {
+	for _, trial := range trials {
+		if f, ok, _ := w.facts.Get(trial, now); ok {
 			known[f.ID] = f
 		} else {
-			missing = append(missing, q.Item.TrialID)
+			missing = append(missing, trial)
 		}
 	}
 	if len(missing) > 0 {

@@ -34,8 +34,9 @@ type Row struct {
 	TaskConfig     json.RawMessage `db:"task_config"`
 	ExperimentID   int             `db:"experiment_id"` // 0: none
 	ExperimentName string          `db:"experiment_name"`
-	Config         json.RawMessage `db:"config"`   // complete configuration of the experiment
-	TrialID        int             `db:"trial_id"` // 0: none
+	ProjectID      int             `db:"project_id"` // of the experiment; 0: none
+	Config         json.RawMessage `db:"config"`     // complete configuration of the experiment
+	TrialID        int             `db:"trial_id"`   // 0: none
 	Owner          string          `db:"owner"`
 	OwnerID        int             `db:"owner_id"`
 	Account        string          `db:"account"`       // account on nodes, uid:gid: the owner's, with the parts that the workspace sets; "" if neither is linked to one

@@ -298,6 +298,7 @@ func (b *specBuilder) common() {
 		"DET_RESOURCES_ID":   m.NomadAllocID,
 		"DET_CONTAINER_ID":   m.NomadAllocID,
 	})
+	b.mlflow()
 	if m.Session == "" { // the task was created before its owner's sessions were ended
 		delete(b.spec.Env, "DET_USER_TOKEN")
 	}
@@ -317,6 +318,21 @@ func (b *specBuilder) common() {
 	}
 	if b.spec.Slots == 0 {
 		b.spec.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
+	}
+}
+
+// mlflow lets MLflow's client in a task reach the master, unless the user's own variables name another server.
+func (b *specBuilder) mlflow() {
+	env := b.spec.Env
+	if env["MLFLOW_TRACKING_URI"] != "" {
+		return
+	}
+	env["MLFLOW_TRACKING_URI"] = masterHere + "/mlflow"
+	env["MLFLOW_TRACKING_TOKEN"] = cmp.Or(b.m.Session, b.m.Token)
+	if b.a.TrialID != 0 {
+		env["MLFLOW_TRACKING_TOKEN"] = b.m.Token
+		env["MLFLOW_RUN_ID"] = strconv.Itoa(b.a.TrialID)
+		env["MLFLOW_EXPERIMENT_ID"] = strconv.Itoa(b.a.ProjectID)
 	}
 }
 

@@ -27,6 +27,7 @@ var plans sync.Map // reflect.Type → *plan
 
 var (
 	timeType   = reflect.TypeFor[time.Time]()
+	bareType   = reflect.TypeFor[Bare]()
 	structType = reflect.TypeFor[Struct]()
 	bytesType  = reflect.TypeFor[[]byte]()
 )

@@ -51,6 +51,9 @@ func encode(dst []byte, v reflect.Value) ([]byte, error) {
 	case reflect.Bool:
 		return strconv.AppendBool(dst, v.Bool()), nil
 	case reflect.Int64:
+		if v.Type() == bareType {
+			return strconv.AppendInt(dst, v.Int(), 10), nil
+		}
 		dst = append(dst, '"')
 		dst = strconv.AppendInt(dst, v.Int(), 10)
 		return append(dst, '"'), nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
@@ -75,28 +76,44 @@ func checkProjectKey(key string) (string, error) {
 }
 
 func (d Deps) createProject(ctx context.Context, c *rest.Call, w Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
+	p, err := d.NewProject(ctx, c, w, req)
+	return &v1.PostProjectResponse{Project: wireProject(p, projectContents{})}, err
+}
+
+// NewProject creates a project of the caller in a workspace, if the caller may.
+func (d Deps) NewProject(ctx context.Context, c *rest.Call, w Workspace, req *v1.PostProjectRequest) (Project, error) {
 	if err := w.TakesProjects(); err != nil {
-		return nil, err
+		return Project{}, err
 	}
 	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
-		return nil, err
+		return Project{}, err
 	}
 	if err := names.Check("name", req.Name, names.MaxUnique); err != nil {
-		return nil, err
+		return Project{}, err
 	}
 	p := Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.Who().UserID, Description: optional.Value(req.Description)}
 	if req.Key != nil && *req.Key != "" {
 		key, err := checkProjectKey(*req.Key)
 		if err != nil {
-			return nil, err
+			return Project{}, err
 		}
 		p.Key = key
 	}
 	if err := d.Admit(ctx, c.Who().UserID, 0); err != nil {
-		return nil, err
+		return Project{}, err
 	}
-	p, err := d.createKeyed(ctx, p)
-	return &v1.PostProjectResponse{Project: wireProject(p, projectContents{})}, err
+	return d.createKeyed(ctx, p)
+}
+
+// Rename gives a project another name.
+func Rename(ctx context.Context, db *database.DB, p Project, name string) error {
+	if err := p.fixed(); err != nil {
+		return err
+	}
+	if err := names.Check("name", name, names.MaxUnique); err != nil {
+		return err
+	}
+	return ChangeProject(ctx, db, p.ID, ProjectChange{Name: &name})
 }
 
 // createKeyed creates a project. If it has no key, it tries keys until one is free: the

@@ -15,6 +15,9 @@ import (
 // Default is the id of the workspace that the schema creates.
 const Default = 1
 
+// DefaultProject is the project that the schema creates, for experiments that name none.
+const DefaultProject = 1
+
 // A Workspace holds projects.
 type Workspace struct {
 	ID          int    `db:"id"`

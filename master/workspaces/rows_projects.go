@@ -77,6 +77,11 @@ func ProjectByID(ctx context.Context, db *database.DB, id int) (Project, error) 
 	return p, database.Missing(err, NoProject(id))
 }
 
+// ProjectsByID reads projects, in any order.
+func ProjectsByID(ctx context.Context, db *database.DB, ids []int) ([]Project, error) {
+	return database.Rows[Project](ctx, db, projectSelect+` WHERE p.id = ANY($1)`, ids)
+}
+
 // ProjectByKey finds a project by its key, which is upper case.
 func ProjectByKey(ctx context.Context, db *database.DB, key string) (Project, error) {
 	return database.Row[Project](ctx, db, "project "+key, projectSelect+` WHERE p.key = $1`, key)

@@ -150,18 +150,32 @@ func (d Deps) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWor
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Admit(ctx, c.Who().UserID, 0); err != nil {
-		return nil, err
-	}
-	w, err := Create(ctx, d.DB, d.Roles, req.Name, c.Who().UserID, settings)
+	w, err := d.storeNew(ctx, c, req.Name, settings)
 	if err != nil {
 		return nil, err
 	}
-	if d.Roles { // who creates a workspace is its WorkspaceAdmin
-		d.RolesChanged(c.Who().UserID)
-	}
 	wire, err := d.workspaceWire(ctx, c, w)
 	return &v1.PostWorkspaceResponse{Workspace: wire}, err
+}
+
+// storeNew creates a workspace of the caller.
+func (d Deps) storeNew(ctx context.Context, c *rest.Call, name string, settings []byte) (Workspace, error) {
+	if err := d.Admit(ctx, c.Who().UserID, 0); err != nil {
+		return Workspace{}, err
+	}
+	w, err := Create(ctx, d.DB, d.Roles, name, c.Who().UserID, settings)
+	if err == nil && bool(d.Roles) { // who creates a workspace is its WorkspaceAdmin
+		d.RolesChanged(c.Who().UserID)
+	}
+	return w, err
+}
+
+// New creates a workspace of the caller without settings, if the caller may.
+func (d Deps) New(ctx context.Context, c *rest.Call, name string) (Workspace, error) {
+	if err := c.May(auth.Create, auth.Object{Kind: v1.KindWorkspace}); err != nil {
+		return Workspace{}, err
+	}
+	return d.storeNew(ctx, c, name, nil)
 }
 
 func (d Deps) patchWorkspace(ctx context.Context, c *rest.Call, w Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {

@@ -1,0 +1,3 @@
+-- MLflow's interface: an experiment of MLflow is a project.
+ALTER TABLE projects
+    ADD COLUMN mlflow_tags jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(mlflow_tags) = 'object'); -- the API: tags that clients of MLflow set
