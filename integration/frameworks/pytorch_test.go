@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -42,11 +43,14 @@ resource_pools:
 	// Experiments that need no other's result are submitted first, because subtests may run one by one.
 	letters := bothOf(t, r, "sentences_core_ddp")
 	script, kinds := submitted(t, r, "shapes_pytorch", "distributed.yaml"), submitted(t, r, "shapes_pytorch", "adaptive.yaml")
+	rings, lightning := submitted(t, r, "rings_mlflow", "adaptive.yaml", "--config", "searcher.max_trials=4"), submitted(t, r, "rings_mlflow", "lightning.yaml")
 	parts := map[string]func(*testing.T){
-		"shapes":    func(t *testing.T) { shapes(t, r, python) },
-		"porting":   func(t *testing.T) { porting(t, r, python) },
-		"script":    func(t *testing.T) { learns(t, ends(t, r, script)) },
-		"sentences": func(t *testing.T) { sentences(t, r, letters) },
+		"search for rings": func(t *testing.T) { searched(t, r, rings, 4, 200) },
+		"rings by MLflow":  func(t *testing.T) { loggedToMLflow(t, r, lightning) },
+		"shapes":           func(t *testing.T) { shapes(t, r, python) },
+		"porting":          func(t *testing.T) { porting(t, r, python) },
+		"script":           func(t *testing.T) { learns(t, ends(t, r, script)) },
+		"sentences":        func(t *testing.T) { sentences(t, r, letters) },
 		// An epoch of the shapes has 32 batches.
 		"search for shapes": func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
 	}
@@ -66,6 +70,22 @@ resource_pools:
 			t.Parallel()
 			run(t)
 		})
+	}
+}
+
+// loggedToMLflow: a Lightning program that logs to MLflow, and knows nothing of Detent, has its metrics and parameters in its trial.
+func loggedToMLflow(t *testing.T, r *rig.Rig, id int) {
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	trial := r.Trial(t, id)
+	if trial.SearcherMetricValue == nil || *trial.SearcherMetricValue > 0.4 || trial.TotalBatchesProcessed < 190 {
+		t.Errorf("the trial has %+v\n%s", trial, r.Log(t, id))
+	}
+	if got := r.Steps(t, "validation", trial.ID); len(got) != 4 {
+		t.Errorf("val_loss was logged at %v", got)
+	}
+	meta, err := client.Call(t.Context(), r.Client, v1.GetRunMetadata, trial.ID)
+	if err != nil || !strings.Contains(string(meta.Metadata), `"learning_rate":"0.01"`) && !strings.Contains(string(meta.Metadata), `"learning_rate": "0.01"`) {
+		t.Errorf("the metadata are %+v %v", meta, err)
 	}
 }
 

@@ -31,7 +31,7 @@ func conforms(t testing.TB, path string, v any, typ reflect.Type) {
 		if _, ok := v.(map[string]any); !ok {
 			t.Errorf("%s: %v is not an object", path, v)
 		}
-	case typ == reflect.TypeFor[[]byte](), typ.Kind() == reflect.Int64, typ.Kind() == reflect.String:
+	case typ == reflect.TypeFor[[]byte](), typ.Kind() == reflect.Int64 && typ != reflect.TypeFor[v1.Bare](), typ.Kind() == reflect.String:
 		if _, ok := v.(string); !ok {
 			t.Errorf("%s: %v is not a string", path, v)
 		}
@@ -104,6 +104,10 @@ func TestAnswersConform(t *testing.T) {
 		v1.SearchLogs.Path:         "?searchText=a",
 		v1.GetRawUsage.Path:        "?timestampAfter=2026-01-01T00:00:00Z&timestampBefore=2026-02-01T00:00:00Z",
 		v1.GetAggregatedUsage.Path: "?startDate=2026-01-01&endDate=2026-01-31&period=" + string(v1.ResourceAllocationAggregationPeriodDaily),
+
+		v1.GetMLflowExperiment.Path: "?experiment_id=1", v1.GetMLflowExperimentByName.Path: "?experiment_name=Uncategorized",
+		v1.GetMLflowRun.Path: fmt.Sprint("?run_id=", trial), v1.GetMLflowHistory.Path: fmt.Sprint("?metric_key=loss&run_id=", trial),
+		v1.GetMLflowHistories.Path: fmt.Sprint("?metric_key=loss&run_ids=", trial),
 	}
 	seen := 0
 	for _, route := range r.api.router.Routes() {

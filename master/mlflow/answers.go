@@ -28,7 +28,7 @@ var errorCodes = map[fault.Code]struct {
 	status int
 }{
 	fault.Internal: {"INTERNAL_ERROR", 500}, fault.Invalid: {"INVALID_PARAMETER_VALUE", 400}, fault.Unauthenticated: {"UNAUTHENTICATED", 401},
-	fault.Forbidden: {"PERMISSION_DENIED", 403}, fault.NotFound: {"RESOURCE_DOES_NOT_EXIST", 404}, fault.Conflict: {"RESOURCE_ALREADY_EXISTS", 400},
+	fault.Forbidden: {"PERMISSION_DENIED", 403}, fault.NotFound: {"RESOURCE_DOES_NOT_EXIST", 404}, fault.Conflict: {"RESOURCE_CONFLICT", 409},
 	fault.TooLarge: {"INVALID_PARAMETER_VALUE", 413}, fault.TooMany: {"REQUEST_LIMIT_EXCEEDED", 429},
 	fault.Unavailable: {"TEMPORARILY_UNAVAILABLE", 503}, fault.Unimplemented: {"NOT_IMPLEMENTED", 501},
 }
@@ -36,6 +36,9 @@ var errorCodes = map[fault.Code]struct {
 func sendError(c *rest.Call, status int, err error, message string) error {
 	_, code := rest.StatusOf(err)
 	e := errorCodes[code]
+	if code == fault.Conflict && strings.HasSuffix(c.Path(), "/create") { // by this word set_experiment sees that another program was faster
+		e.word, e.status = "RESOURCE_ALREADY_EXISTS", http.StatusBadRequest
+	}
 	if status == http.StatusNotFound && code != fault.NotFound || e.word == "" {
 		e.word, e.status = "ENDPOINT_NOT_FOUND", status
 	}

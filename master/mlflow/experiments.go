@@ -44,7 +44,7 @@ func (e Experiment) wire() v1.MLflowExperiment {
 func (d Deps) experiment(ctx context.Context, c *rest.Call, id string) (Experiment, error) {
 	missing := fault.New(fault.NotFound, "No Experiment with id=%s exists", fault.Clip(id))
 	n, err := strconv.Atoi(id)
-	if err != nil {
+	if err != nil || n < 0 || n > maxID {
 		return Experiment{}, missing
 	}
 	if n == 0 {

@@ -365,10 +365,8 @@ func (d Deps) searchRuns(ctx context.Context, c *rest.Call, req *v1.MLflowSearch
 
 const maxSearched = 1000 // experiments of one search
 
+// projectsOf are the projects that a search names; none stands for all that the caller sees.
 func projectsOf(ids []string) ([]int, error) {
-	if len(ids) == 0 {
-		return nil, fault.New(fault.Invalid, "experiment_ids: name at least one experiment")
-	}
 	if len(ids) > maxSearched {
 		return nil, fault.New(fault.Invalid, "experiment_ids: %d are over the limit of %d", len(ids), maxSearched)
 	}

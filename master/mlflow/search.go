@@ -174,7 +174,10 @@ func metricColumn(name string) string {
 // searchRuns lists a page of the runs that a search finds; more is true if it finds further ones.
 func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch) (list []Run, more bool, err error) {
 	s := &statement{args: database.Args{}, column: runColumn}
-	s.where = append(s.where, "e.project_id = ANY("+s.arg(q.projects)+"::int[])")
+	s.where = append(s.where, "p.deleting_at IS NULL")
+	if len(q.projects) > 0 {
+		s.where = append(s.where, "e.project_id = ANY("+s.arg(q.projects)+"::int[])")
+	}
 	if !in.All {
 		s.where = append(s.where, "p.workspace_id = ANY("+s.arg(in.Only())+"::int[])")
 	}

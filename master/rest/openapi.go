@@ -166,6 +166,8 @@ func (s *schemas) inline(t reflect.Type) jsonObject {
 		return jsonObject{"type": "object"}
 	case reflect.TypeFor[[]byte]():
 		return jsonObject{"type": "string", "contentEncoding": "base64"}
+	case reflect.TypeFor[v1.Bare]():
+		return jsonObject{"type": "integer", "format": "int64"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

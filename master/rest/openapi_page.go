@@ -127,6 +127,9 @@ func docType(t reflect.Type) (inner reflect.Type, label string) {
 	case reflect.Bool:
 		return nil, "true or false"
 	case reflect.Int64:
+		if t == reflect.TypeFor[v1.Bare]() {
+			return nil, "integer"
+		}
 		return nil, "integer, as a string"
 	case reflect.Int, reflect.Int32:
 		return nil, "integer"

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
@@ -170,6 +172,9 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	env["DET_TRIAL_RUN_ID"] = strconv.Itoa(a.Run)
 	env["DET_TRIAL_SEED"] = strconv.FormatInt(m.TrialSeed, 10)
 	env["DET_HPARAMS"] = string(hparams)
+	if err := hparamVariables(env, hparams); err != nil {
+		return err
+	}
 	env["DET_STEPS_COMPLETED"] = strconv.Itoa(m.StepsCompleted)
 	if cfg.Searcher.Steers() { // the harness requests the length of training from the master, repeatedly
 		env["DET_SEARCHER_API"] = "ops"
@@ -328,6 +333,9 @@ func (b *specBuilder) mlflow() {
 		return
 	}
 	env["MLFLOW_TRACKING_URI"] = masterHere + "/mlflow"
+	if env["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "" { // seconds: as long as the runner holds a request while no master answers
+		env["MLFLOW_HTTP_REQUEST_TIMEOUT"] = strconv.Itoa(int(leftover.Hold.Seconds()))
+	}
 	env["MLFLOW_TRACKING_TOKEN"] = cmp.Or(b.m.Session, b.m.Token)
 	if b.a.TrialID != 0 {
 		env["MLFLOW_TRACKING_TOKEN"] = b.m.Token
@@ -410,6 +418,59 @@ func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage,
 		"trial_id": a.TrialID, "experiment_id": a.ExperimentID, "trial_seed": m.TrialSeed, "hparams": hparams, "config": config,
 		"steps_completed": m.StepsCompleted, "trial_run_id": a.Run, "debug": debug, "inter_node_network_interface": network,
 	})
+}
+
+// Bounds of the variables of single hyperparameters; DET_HPARAMS has all of them.
+const (
+	maxHParamVariables = 200
+	maxHParamVariable  = 1024 // bytes
+)
+
+// hparamVariables adds a variable for each hyperparameter that is a number, a text or a truth value, so that an entrypoint can give
+// it to a program that knows nothing of Detent: DET_HPARAM_lr, and DET_HPARAM_net_width for width within net.
+func hparamVariables(env map[string]string, hparams json.RawMessage) error {
+	in := json.NewDecoder(bytes.NewReader(hparams))
+	in.UseNumber()
+	var all map[string]any
+	if err := in.Decode(&all); err != nil {
+		return err
+	}
+	left := maxHParamVariables
+	var add func(prefix string, in map[string]any)
+	add = func(prefix string, in map[string]any) {
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			key := prefix + "_" + variableName(name)
+			if inner, nested := in[name].(map[string]any); nested {
+				add(key, inner)
+				continue
+			}
+			text := ""
+			switch v := in[name].(type) {
+			case json.Number, bool:
+				text = fmt.Sprint(v)
+			case string:
+				text = v
+			default:
+				continue
+			}
+			if left > 0 && len(text) <= maxHParamVariable && strings.IndexByte(text, 0) < 0 {
+				env[key] = text
+				left--
+			}
+		}
+	}
+	add("DET_HPARAM", all)
+	return nil
+}
+
+// variableName is a name with the characters that shells allow in names of variables.
+func variableName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // sorted returns JSON with the keys of each object in alphabetical order, which PostgreSQL does

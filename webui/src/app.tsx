@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { api, ApiError, onSignedOut } from './lib/api';
 import { go, link, match, path, type Route } from './lib/router';
 import { Empty, Loading, Problem } from './parts/bits';
+import { placeOfMLflow } from './lib/mlflow';
 import { master, me, signedIn } from './lib/session';
 import { Shell, Toasts, useTitle } from './parts/Shell';
 import { Experiments } from './pages/Experiments';
@@ -62,12 +63,19 @@ const routes: Route<Page>[] = [
   { pattern: '/projects/:id/:tab?', page: ProjectPage },
   { pattern: '/manage/:tab?/:id?', page: Manage },
   { pattern: '/settings', page: Settings },
+  { pattern: '/mlflow', page: MLflowLink },
   { pattern: '/wait/:type/:id', page: Wait },
   { pattern: '/interactive/:id/:type/*', page: Wait },
   { pattern: '/clusters', page: Cluster },
   { pattern: '/admin/*', page: Manage },
   { pattern: '/settings/*', page: Settings },
 ];
+
+// Links that MLflow's client prints have their place after the #: #/experiments/1/runs/2 is run 2 of project 1.
+function MLflowLink() {
+  useEffect(() => go(placeOfMLflow(location.hash), true), []);
+  return <Loading />;
+}
 
 const unreachable = signal<unknown>(undefined);
 const again = 2000;
@@ -76,7 +84,7 @@ function toLogin() {
   me.value = null;
   settings.value = undefined;
   if (path.value === '/login') return;
-  const here = location.pathname + location.search;
+  const here = location.pathname + location.search + (path.value === '/mlflow' ? location.hash : '');
   go(link('/login', { next: here === '/' ? '' : here }), true);
 }
 

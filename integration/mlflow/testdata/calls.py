@@ -22,7 +22,8 @@ known = {}
 
 
 def word(value, kind):
-    return known.setdefault(value, f"{kind} {sum(v.startswith(kind) for v in known.values()) + 1}")
+    of_kind = known.setdefault(kind, {})
+    return of_kind.setdefault(value, f"{kind} {len(of_kind) + 1}")
 
 
 def shown(value):
@@ -49,12 +50,13 @@ def failing(what, call):
 
 
 def run_of(run):
-    tags = {k: v for k, v in run.data.tags.items()}
+    git = ("mlflow.source.git.branch", "mlflow.source.git.commit")
+    tags = {k: v for k, v in run.data.tags.items() if k not in git}
     return {
         "run": word(run.info.run_id, "run"),
         "experiment": word(run.info.experiment_id, "experiment"),
         "status": run.info.status,
-        "name": run.info.run_name,
+        "named": run.info.run_name == tags.pop("mlflow.runName"),
         "stage": run.info.lifecycle_stage,
         "ended": run.info.end_time is not None,
         "metrics": run.data.metrics,
@@ -92,7 +94,6 @@ with mlflow.start_run(run_name="first") as run:
         mlflow.log_metric("loss", 1 / (step + 1), step=step)
         mlflow.log_metrics({"accuracy": step / 5, "precision/top": 0.5}, step=step)
     mlflow.log_metric("nan", float("nan"), step=1)
-    mlflow.log_metric("inf", float("inf"), step=1)
     for value in (3.0, 2.0, 1.0):
         mlflow.log_metric("unstepped", value)
         time.sleep(0.005)
@@ -100,6 +101,8 @@ with mlflow.start_run(run_name="first") as run:
     failing("another value of a parameter", lambda: mlflow.log_param("lr", 0.02))
     mlflow.log_param("lr", 0.01)
 say("finished", run_of(client.get_run(first)))
+client.log_metric(first, "inf", float("inf"), step=1)
+say("an infinite value", client.get_run(first).data.metrics["inf"])
 say("history", sorted([m.step, m.value] for m in client.get_metric_history(first, "loss")))
 say("history without steps", [[m.step, m.value] for m in client.get_metric_history(first, "unstepped")][0])
 say("values without steps", sorted(m.value for m in client.get_metric_history(first, "unstepped")))
@@ -107,7 +110,7 @@ say("no history", client.get_metric_history(first, "nothing"))
 
 # A run that fails, and one by the client's own calls.
 try:
-    with mlflow.start_run() as run:
+    with mlflow.start_run(run_name="broken") as run:
         failed = run.info.run_id
         mlflow.log_metric("loss", 5.0, step=1)
         raise ValueError("broken")
@@ -162,10 +165,10 @@ for text in [
     "", "metrics.loss < 1", "metrics.loss >= 5", "metrics.`precision/top` = 0.5", "params.lr = '0.01'", "params.lr != '0.01'", "params.model LIKE 'm%'",
     "params.model ILIKE 'M%'", "tags.kind = 'test'", "tag.a = '3'", "attributes.status = 'FINISHED'", "status = 'FAILED'", "run_name = 'renamed'",
     "attributes.run_name LIKE '%i%'", "tags.`mlflow.parentRunId` IS NULL", "params.depth IS NOT NULL", "metrics.loss < 1 AND params.lr = '0.01'",
-    "start_time > 0", f"end_time > {now * 10}", "metrics.nothing > 0", f"run_id IN ('{first}', '{bare}')", f"attributes.run_id = '{first}'",
+    "start_time > 0", "end_time > {later}", "metrics.nothing > 0", "run_id IN ('{first}', '{bare}')", "attributes.run_id = '{first}'",
     "dataset.name = 'zeros'", "datasets.name = 'ones'",
 ]:
-    say("search " + text.replace(first, "FIRST").replace(bare, "BARE"), sorted(search(text)))
+    say("search " + text, sorted(search(text.format(first=first, bare=bare, later=now * 10))))
 for order in [["metrics.loss ASC"], ["metrics.loss DESC"], ["params.lr"], ["attributes.run_name DESC"], ["start_time ASC"], ["tags.a DESC", "start_time"]]:
     say("order " + str(order), search(order=order))
 for text in ["metrics.loss", "metrics.loss = 'a'", "params.lr = 1", "nothing.x = 1", "metrics.loss < 1 OR metrics.loss > 2", "attributes.nothing = 'a'"]:
@@ -189,7 +192,8 @@ say("restored", client.get_run(failed).info.lifecycle_stage)
 failing("no such run", lambda: client.get_run(uuid.uuid4().hex))
 failing("no such run to log to", lambda: client.log_metric("4294967296", "a", 1))
 failing("a metric without a name", lambda: client.log_metric(bare, "", 1))
-failing("a long parameter list", lambda: client.log_batch(bare, params=[Param(f"p{i}", "1") for i in range(101)]))
+client.log_batch(bare, params=[Param(f"p{i}", "1") for i in range(101)])
+say("many parameters", len(client.get_run(bare).data.params))
 client.rename_experiment(birds, name + " 2")
 say("renamed experiment", client.get_experiment(birds).name == name + " 2")
 client.delete_experiment(birds)

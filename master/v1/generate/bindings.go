@@ -147,6 +147,9 @@ func asLine(n *ast.ValueSpec) (line tableLine, ok bool) {
 // pattern is the whole path of a line.
 func (l tableLine) pattern() string { return v1.Line{Path: l.fields["Path"]}.Pattern() }
 
+// foreign reports whether the endpoint is one of MLflow's interface, whose clients are MLflow's.
+func (l tableLine) foreign() bool { return strings.HasPrefix(l.fields["Path"], "//mlflow") }
+
 // A pythonWriter writes the functions, and each message and enum that they mention, once.
 type pythonWriter struct {
 	theirs
@@ -166,8 +169,8 @@ func python(files []*ast.File) (string, error) {
 		op := w.operations[site(line.fields["Method"], line.pattern())]
 		switch {
 		case op != nil:
-		case line.fields["Stream"] == "true":
-			continue // a file, or something else that is no message
+		case line.fields["Stream"] == "true" || line.foreign():
+			continue // a file, or something else that is no message of ours
 		default:
 			op = w.own(line)
 		}

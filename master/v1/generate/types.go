@@ -16,6 +16,9 @@ func typescript(files []*ast.File) string {
 	w := &typeWriter{ours: readOurs(files), known: map[string]bool{}}
 	var endpoints strings.Builder
 	for _, l := range w.lines {
+		if l.foreign() {
+			continue
+		}
 		body := "undefined"
 		if l.fields["Method"] != "GET" {
 			body = w.of(l.req)

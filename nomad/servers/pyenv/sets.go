@@ -37,7 +37,7 @@ func (s Set) all() []string {
 // torch is PyTorch with what its tests need. On Linux and amd64 its package requires CUDA, 5 GB that no
 // test uses: there it is installed without dependencies, which needs a C compiler.
 func torch() Set {
-	rest := []string{"numpy>=1.26,<3", "tensorboard==2.21.0", "pytest==9.2.0", "boto3==1.44.5", "transformers==5.23.0"}
+	rest := []string{"numpy>=1.26,<3", "tensorboard==2.21.0", "pytest==9.2.0", "boto3==1.44.5", "transformers==5.23.0", "mlflow-skinny==3.17.2"}
 	// These require PyTorch, and pip would also install PyTorch's dependencies.
 	loops := []string{"accelerate==1.15.0", "pytorch-lightning==2.6.6", "torchmetrics==1.9.0", "deepspeed==0.19.8"}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {

@@ -1,0 +1,217 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
+)
+
+// mlflow is the path of a call of MLflow's interface.
+func mlflowPath(call string) string { return "/mlflow/api/2.0/mlflow/" + call }
+
+// fails checks an error of MLflow's interface.
+func (a answer) fails(code int, word, says string) {
+	a.t.Helper()
+	a.is(code)
+	var e struct {
+		Code    string `json:"error_code"`
+		Message string `json:"message"`
+	}
+	if a.into(&e); e.Code != word || !strings.Contains(e.Message, says) {
+		a.t.Errorf("%s: %s, want %s with %q", a.what, a.body, word, says)
+	}
+}
+
+// newMLflowRun creates a run of a program elsewhere.
+func (c as) newMLflowRun(project string) string {
+	c.r.t.Helper()
+	var got struct {
+		Run struct {
+			Info struct {
+				ID string `json:"run_id"`
+			}
+		}
+	}
+	c.post(mlflowPath("runs/create"), fmt.Sprintf(`{"experiment_id":%q}`, project)).ok().into(&got)
+	return got.Run.Info.ID
+}
+
+// TestMLflowKeepsTeamsApart: with roles, MLflow's clients see and change what the same users see and change elsewhere.
+func TestMLflowKeepsTeamsApart(t *testing.T) {
+	r := newRoleRig(t)
+	admin := r.user("admin")
+	var places [2]string
+	var projects [2]string
+	for i := range places {
+		var w struct{ Workspace struct{ ID int } }
+		admin.post("/api/v1/workspaces", fmt.Sprintf(`{"name":"team %d"}`, i)).ok().into(&w)
+		var p struct {
+			ID string `json:"experiment_id"`
+		}
+		admin.post(mlflowPath("experiments/create"), fmt.Sprintf(`{"name":"team %d/birds"}`, i)).ok().into(&p)
+		places[i], projects[i] = fmt.Sprint(w.Workspace.ID), p.ID
+		r.newUser(fmt.Sprint("user", i))
+		r.give(auth.Editor, fmt.Sprint("user", i), w.Workspace.ID)
+	}
+	r.newUser("viewer")
+	var id int
+	_, _ = fmt.Sscan(places[0], &id)
+	r.give(auth.Viewer, "viewer", id)
+	one, other, viewer := r.user("user0"), r.user("user1"), r.user("viewer")
+	run := one.newMLflowRun(projects[0])
+	for _, call := range []string{"experiments/get?experiment_id=" + projects[0], "experiments/get-by-name?experiment_name=team+0%2Fbirds", "runs/get?run_id=" + run, "metrics/get-history?metric_key=a&run_id=" + run,
+		"metrics/get-history-bulk-interval?metric_key=a&run_ids=" + run} {
+		other.get(mlflowPath(call)).fails(404, "RESOURCE_DOES_NOT_EXIST", "")
+		one.get(mlflowPath(call)).ok()
+		viewer.get(mlflowPath(call)).ok()
+	}
+	ofRun := map[string]string{"runs/log-metric": `"key":"a","value":1`, "runs/log-batch": `"metrics":[]`, "runs/log-parameter": `"key":"a","value":"1"`, "runs/set-tag": `"key":"a","value":"1"`,
+		"runs/log-inputs": `"datasets":[{"dataset":{"name":"a","digest":"b"}}]`, "runs/update": `"status":"FINISHED"`, "runs/delete-tag": `"key":"a"`, "runs/delete": `"x":1`, "runs/restore": `"x":1`}
+	for call, more := range ofRun {
+		body := fmt.Sprintf(`{"run_id":%q,%s}`, run, more)
+		other.post(mlflowPath(call), body).fails(404, "RESOURCE_DOES_NOT_EXIST", "")
+		viewer.post(mlflowPath(call), body).fails(403, "PERMISSION_DENIED", "")
+		r.anyone().post(mlflowPath(call), body).fails(401, "UNAUTHENTICATED", "")
+	}
+	for call, more := range map[string]string{"experiments/update": `"new_name":"x"`, "experiments/delete": `"x":1`, "experiments/restore": `"x":1`, "experiments/set-experiment-tag": `"key":"a","value":"1"`,
+		"experiments/delete-experiment-tag": `"key":"a"`, "runs/create": `"run_name":"a"`} {
+		body := fmt.Sprintf(`{"experiment_id":%q,%s}`, projects[0], more)
+		other.post(mlflowPath(call), body).fails(404, "RESOURCE_DOES_NOT_EXIST", "")
+		viewer.post(mlflowPath(call), body).fails(403, "PERMISSION_DENIED", "")
+	}
+	other.post(mlflowPath("experiments/create"), `{"name":"team 0/mine"}`).fails(403, "PERMISSION_DENIED", "may not create it") // it does not see the workspace, and may create none
+	for _, body := range []string{`{}`, fmt.Sprintf(`{"experiment_ids":[%q]}`, projects[0])} {
+		if got := other.post(mlflowPath("runs/search"), body).ok(); strings.Contains(string(got.body), `"run_id"`) {
+			t.Errorf("somebody of another team finds %s", got.body)
+		}
+		if got := one.post(mlflowPath("runs/search"), body).ok(); !strings.Contains(string(got.body), `"run_id":"`+run+`"`) {
+			t.Errorf("its owner finds %s", got.body)
+		}
+	}
+	if got := other.post(mlflowPath("experiments/search"), `{}`).ok(); strings.Contains(string(got.body), "team 0") || !strings.Contains(string(got.body), "team 1") {
+		t.Errorf("somebody of another team finds %s", got.body)
+	}
+}
+
+// TestMLflowOfAnAttempt: the token of an attempt logs about its own trial, and about nothing else; that of an earlier attempt about nothing.
+func TestMLflowOfAnAttempt(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	elsewhere := me.newMLflowRun("1")
+	a := r.running(yaml(), 1)
+	stranger := r.running(yaml(), 1)
+	program := a.ranks[0]
+	own := fmt.Sprint(a.trial)
+	log := func(who as, run string, step int) answer {
+		return who.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,"key":"loss","value":0.5,"step":%d,"timestamp":1700000000000}`, run, step))
+	}
+	log(program, own, 1).ok()
+	log(program, own, 1).ok() // again
+	for _, run := range []string{elsewhere, fmt.Sprint(stranger.trial)} {
+		log(program, run, 1).fails(403, "PERMISSION_DENIED", "may report about the trial's run")
+	}
+	program.post(mlflowPath("runs/delete"), fmt.Sprintf(`{"run_id":%q}`, own)).is(403)
+	program.post(mlflowPath("experiments/delete"), `{"experiment_id":"1"}`).is(403)
+	if got := program.post(mlflowPath("runs/create"), `{"experiment_id":"77"}`).ok(); !strings.Contains(string(got.body), `"run_id":"`+own+`"`) {
+		t.Errorf("a new run in a trial is %s", got.body)
+	}
+	var nested struct {
+		Run struct {
+			Info struct {
+				ID string `json:"run_id"`
+			}
+		}
+	}
+	program.post(mlflowPath("runs/create"), `{"experiment_id":"1","tags":[{"key":"mlflow.parentRunId","value":"`+own+`"}]}`).ok().into(&nested)
+	log(program, nested.Run.Info.ID, 1).ok()
+	log(stranger.ranks[0], nested.Run.Info.ID, 1).is(403)
+	b := a.next(2, 1)
+	log(program, own, 2).fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
+	log(b.ranks[0], own, 2).ok()
+	if got := r.text(`SELECT string_agg(format('%s/%s/%s', group_name, run_id, steps), ' ' ORDER BY run_id) FROM metrics WHERE trial_id = $1`, a.trial); got != "validation/1/1 validation/2/2" {
+		t.Errorf("the reports of the trial are %s", got)
+	}
+}
+
+// TestMLflowBounds: what is wrong with a request is said in MLflow's form, and stores nothing.
+func TestMLflowBounds(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	metric := func(more string) string {
+		return fmt.Sprintf(`{"run_id":%q,"params":[{"key":"p","value":"1"}],"metrics":[{"key":"a","value":1,%s}]}`, run, more)
+	}
+	for body, says := range map[string]string{
+		metric(`"step":-1`):                       "step: -1",
+		metric(`"step":4294967296`):               "step: 4294967296",
+		metric(`"timestamp":-5`):                  "timestamp: -5",
+		metric(`"timestamp":9223372036854775807`): "is no time",
+		metric(`"key":"a/../b"`):                  "must not resolve to other names",
+		metric(`"key":""`):                        "Missing value",
+		metric(`"key":"a\u0000"`):                 "NUL",
+		metric(`"value":"much"`):                  "metrics",
+		`{"run_id":"` + run + `","tags":[{"key":"` + strings.Repeat("k", 251) + `","value":""}]}`:                              "250 are allowed",
+		`{"run_id":"` + run + `","params":[` + strings.TrimSuffix(strings.Repeat(`{"key":"p","value":"1"},`, 101), ",") + `]}`: "at most 100 params",
+		`{"run_id":"` + run + `","metrics":[` + strings.TrimSuffix(strings.Repeat(`{"key":"p","value":1},`, 1001), ",") + `]}`: "at most 1000 metrics",
+		`{"run_id":"` + run + `",`: "not JSON",
+	} {
+		me.post(mlflowPath("runs/log-batch"), body).fails(400, "INVALID_PARAMETER_VALUE", says)
+	}
+	if n := r.text(`SELECT format('%s %s', (SELECT count(*) FROM metrics), (SELECT metadata #>> '{mlflow,params}' FROM trials WHERE id = $1))`, run); n != "0 " {
+		t.Errorf("wrong requests have stored %s", n)
+	}
+	me.post(mlflowPath("runs/log-batch"), `{"run_id":"`+run+`","tags":[{"key":"big","value":"`+strings.Repeat("x", 1<<20)+`"}]}`).is(413)
+	for _, id := range []string{"", "0", "-1", "x", "99999999999999999999", "2147483648", "1e3", "%00"} {
+		me.get(mlflowPath("runs/get?run_id="+id)).fails(404, "RESOURCE_DOES_NOT_EXIST", "not found")
+	}
+	me.get("/mlflow/api/2.0/mlflow/prompts/get").fails(501, "NOT_IMPLEMENTED", "no call of MLflow that Detent has")
+	me.do("DELETE", "/mlflow/api/3.0/mlflow/traces/1", "").fails(501, "NOT_IMPLEMENTED", "")
+	if got := r.anyone().get("/mlflow/version").ok(); string(got.body) != "3.17.2" {
+		t.Errorf("the version is %s", got.body)
+	}
+}
+
+// TestMLflowSteps: values without steps are all kept, a later value of a step replaces the earlier one, and a repeated request adds nothing.
+func TestMLflowSteps(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	for i, m := range []string{`"key":"a","value":1,"timestamp":1700000000001`, `"key":"a","value":2,"timestamp":1700000000002`, `"key":"a","value":2,"timestamp":1700000000002`,
+		`"key":"a","value":3,"timestamp":1700000000003`, `"key":"b","value":1,"step":5,"timestamp":1700000000004`, `"key":"b","value":2,"step":5,"timestamp":1700000000005`,
+		`"key":"c","value":"NaN","step":5,"timestamp":1700000000006`, `"key":"c","value":"-Infinity","step":6,"timestamp":1700000000006`} {
+		if got := me.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,%s}`, run, m)); got.code != 200 {
+			t.Errorf("%d: %d %s", i, got.code, got.body)
+		}
+	}
+	for key, want := range map[string]string{"a": "0:1 0:2 0:3", "b": "5:2", "c": "5:NaN 6:-Infinity"} {
+		var h struct {
+			Metrics []struct {
+				Value any
+				Step  int
+			}
+		}
+		me.get(mlflowPath("metrics/get-history?metric_key=" + key + "&run_id=" + run)).ok().into(&h)
+		var got []string
+		for _, m := range h.Metrics {
+			got = append(got, fmt.Sprintf("%d:%v", m.Step, m.Value))
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("the history of %s is %s, want %s", key, text, want)
+		}
+	}
+	var page struct {
+		Metrics []struct{ Value float64 }
+		Next    string `json:"next_page_token"`
+	}
+	me.get(mlflowPath("metrics/get-history?metric_key=a&max_results=2&run_id=" + run)).ok().into(&page)
+	if len(page.Metrics) != 2 || page.Next == "" {
+		t.Fatalf("%+v", page)
+	}
+	me.get(mlflowPath("metrics/get-history?metric_key=a&max_results=2&run_id=" + run + "&page_token=" + page.Next)).ok().into(&page)
+	if len(page.Metrics) != 1 || page.Metrics[0].Value != 3 {
+		t.Errorf("%+v", page)
+	}
+	me.get(mlflowPath("metrics/get-history?metric_key=a&page_token=x&run_id="+run)).fails(400, "INVALID_PARAMETER_VALUE", "page_token")
+}
