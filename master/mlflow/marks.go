@@ -3,6 +3,7 @@ package mlflow
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -234,13 +235,15 @@ func checkText(what, text string) error {
 	return nil
 }
 
+// maxDigits is how long a parameter may be that is stored as a number.
+const maxDigits = 32
+
 // asHParams are the parameters of a run elsewhere as its hyperparameters: numbers are numbers, so that charts can compare them.
 func (m marks) asHParams() map[string]any {
 	out := map[string]any{}
 	for key, value := range m.Params {
-		var n json.Number
-		if err := json.Unmarshal([]byte(value), &n); err == nil && value != "" && value[0] != '"' {
-			out[key] = n
+		if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && json.Valid([]byte(value)) && len(value) <= maxDigits {
+			out[key] = json.Number(value)
 			continue
 		}
 		switch value {

@@ -1,6 +1,7 @@
 package mlflow
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,6 +86,18 @@ func TestKeys(t *testing.T) {
 	cut, err := newParams([]v1.MLflowTag{{Key: "a", Value: strings.Repeat("ü", 7000)}})
 	if err != nil || len([]rune(cut["a"])) != maxParam {
 		t.Error(err)
+	}
+}
+
+// TestAsHParams: a parameter that is a number becomes one, if the database can store and draw it.
+func TestAsHParams(t *testing.T) {
+	m := marks{Params: map[string]string{"a": "0.1", "b": "1e-3", "c": "1e999999", "d": "nan", "e": "007", "f": "True", "g": "x", "h": "", "i": "-5", "j": "0x10", "k": strings.Repeat("1", 40), "l": "inf"}}
+	b, err := json.Marshal(m.asHParams())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"a":0.1,"b":1e-3,"c":"1e999999","d":"nan","e":"007","f":true,"g":"x","h":"","i":-5,"j":"0x10","k":"` + strings.Repeat("1", 40) + `","l":"inf"}`; string(b) != want {
+		t.Errorf("%s, want %s", b, want)
 	}
 }
 

@@ -74,6 +74,9 @@ func (s *statement) operation(column string, c filter.Comparison) (string, error
 		}
 		return sql, nil
 	case filter.Like, filter.LikeAnyCase:
+		if len(c.Text) > maxPattern || strings.Count(c.Text, "%") > maxWildcards {
+			return "", fault.New(fault.Invalid, "filter: the pattern %q has more than %d bytes or %d percent signs", fault.ClipTo(c.Text, 60), maxPattern, maxWildcards)
+		}
 		return column + " " + c.Op + " " + s.arg(likePattern(c.Text)) + "::text", nil
 	}
 	op := map[string]string{"!=": "<>"}[c.Op]
@@ -88,6 +91,12 @@ func (s *statement) operation(column string, c filter.Comparison) (string, error
 	}
 	return column + " " + op + " " + s.arg(c.Text) + "::text", nil
 }
+
+// Bounds of a pattern: PostgreSQL compares it in time that grows with each percent sign.
+const (
+	maxPattern   = 500
+	maxWildcards = 6
+)
 
 // likePattern is a pattern of MLflow's LIKE for PostgreSQL: a backslash is itself.
 func likePattern(text string) string { return strings.ReplaceAll(text, `\`, `\\`) }

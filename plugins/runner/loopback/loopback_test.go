@@ -349,6 +349,8 @@ func TestOnlyWhatMayBeRepeatedIsRepeated(t *testing.T) {
 		{"PATCH", "/api/v1/checkpoints", 200},
 		{"POST", "/api/v1/task/logs", 200},
 		{"POST", "/api/v1/runs/start", 200},
+		{"POST", "/mlflow/api/2.0/mlflow/runs/log-batch", 200},
+		{"POST", "/mlflow/api/2.0/mlflow/runs/create", 502},
 		{"GET", "/api/v1/experiments", 200},
 		{"PUT", "/api/v1/notebooks/n/report_idle", 200},
 		{"POST", "/api/v1/experiments", 502},
