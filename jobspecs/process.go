@@ -51,14 +51,14 @@ const (
 func (t *Task) main(rank int) *api.Task {
 	m := t.Members[rank]
 	base := t.base().TaskGroups[0].Tasks[0]
-	res := &api.Resources{MemoryMB: new(max(m.MemoryMB, minimalMemoryMB))}
+	res := &api.Resources{MemoryMB: new(max(m.MemoryMB, MinimalMemoryMB))}
 	if m.MemoryMaxMB > *res.MemoryMB {
 		res.MemoryMaxMB = new(m.MemoryMaxMB)
 	}
 	if m.Cores > 0 {
 		res.Cores = new(m.Cores)
 	} else {
-		res.CPU = new(max(m.MHz, minimalMHz))
+		res.CPU = new(max(m.MHz, MinimalMHz))
 	}
 	res.Devices = t.devices(rank)
 	task := t.process(MainTask, rank, "run")
@@ -120,7 +120,7 @@ func (t *Task) ship(rank int) *api.Task {
 		task.Config["cap_drop"] = []string{"all"}
 	}
 	task.Lifecycle = &api.TaskLifecycle{Hook: api.TaskLifecycleHookPoststop}
-	task.Resources = &api.Resources{CPU: new(minimalMHz), MemoryMB: new(minimalMemoryMB)}
+	task.Resources = &api.Resources{CPU: new(MinimalMHz), MemoryMB: new(MinimalMemoryMB)}
 	task.LogConfig = &api.LogConfig{MaxFiles: new(1), MaxFileSizeMB: new(shipLogMB)}
 	return task
 }

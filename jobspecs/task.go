@@ -112,8 +112,13 @@ const (
 	defaultLogFileMB = 10
 	defaultKill      = 30 * time.Second
 	defaultStopAfter = 2 * time.Minute
-	minimalMemoryMB  = 64
-	minimalMHz       = 50
+)
+
+// What each Nomad task of a job has at least. The ship task has exactly these: it begins when the main task has ended, so that
+// Nomad counts only the main task of a member, which has no less.
+const (
+	MinimalMemoryMB = 64
+	MinimalMHz      = 50
 )
 
 // CheckpointGC is the type of tasks that remove files of experiments.

@@ -1,5 +1,5 @@
-// Package quota has the command det quota, which Determined's det does not have: how many slots a workspace, a
-// project or a user may hold, and how many slot-hours they may use.
+// Package quota has the command det quota, which Determined's det does not have: how many slots, processors and how much memory a
+// workspace, a project or a user may hold, and how many slot-hours they may use.
 package quota
 
 import (
@@ -23,7 +23,7 @@ import (
 
 // New is det quota.
 func New(a *app.App) *cobra.Command {
-	return noun.New("quota", "manage quotas: slots that may be held, and slot-hours that may be used", nil, newList(a), newSet(a), newUnset(a))
+	return noun.New("quota", "manage quotas: slots, processors and memory that may be held, and slot-hours that may be used", nil, newList(a), newSet(a), newUnset(a))
 }
 
 // A target is whom a quota is for, by names.
@@ -95,7 +95,7 @@ func tableOf(list []v1.Quota) *table.Table {
 }
 
 func decimals(q v1.Quota) int {
-	if q.Measure == v1.QuotaMeasureSlotHours {
+	if q.Measure != v1.QuotaMeasureSlots {
 		return 1
 	}
 	return 0
@@ -104,8 +104,10 @@ func decimals(q v1.Quota) int {
 // bounds names what a quota bounds.
 func bounds(q v1.Quota) string {
 	switch {
-	case q.Measure == v1.QuotaMeasureSlots:
-		return "slots"
+	case q.Measure == v1.QuotaMeasureMemory:
+		return "GiB of memory"
+	case q.Period == v1.QuotaPeriodNone:
+		return string(q.Measure)
 	case q.Period == v1.QuotaPeriodTotal:
 		return "slot-hours in total"
 	}
@@ -127,22 +129,24 @@ func state(q v1.Quota) string {
 type choice struct {
 	target
 	pool string
+	what args.OneOf
 	per  args.OneOf
 }
 
 func newChoice() choice {
-	return choice{per: args.OneOf{Allowed: []string{"day", "week", "month", "total"}}}
+	return choice{what: args.OneOf{Value: "slots", Allowed: []string{"slots", "cpus", "memory"}}, per: args.OneOf{Allowed: []string{"day", "week", "month", "total"}}}
 }
 
 func (o *choice) flags(cmd *cobra.Command) {
 	o.target.flags(cmd)
 	cmd.Flags().StringVar(&o.pool, "resource-pool", "", "resource pool; default is all pools together")
+	cmd.Flags().Var(&o.what, "bounds", "what may be held at the same time: slots, cpus (processors) or memory (GiB)")
 	cmd.Flags().Var(&o.per, "slot-hours-per", "bound the slot-hours that are used in this period, not the slots that are held at the same time")
 }
 
 // request is the choice in the words of the API.
 func (o *choice) request(q v1.GetQuotasRequest) v1.PutQuotaRequest {
-	r := v1.PutQuotaRequest{WorkspaceID: q.WorkspaceID, ProjectID: q.ProjectID, UserID: q.UserID, ResourcePool: o.pool, Measure: v1.QuotaMeasureSlots}
+	r := v1.PutQuotaRequest{WorkspaceID: q.WorkspaceID, ProjectID: q.ProjectID, UserID: q.UserID, ResourcePool: o.pool, Measure: v1.QuotaMeasure(o.what.Value)}
 	if o.per.Value != "" {
 		r.Measure, r.Period = v1.QuotaMeasureSlotHours, v1.QuotaPeriod(o.per.Value)
 	}
@@ -165,11 +169,12 @@ func newSet(a *app.App) *cobra.Command {
 		Short: "set a quota, or replace it",
 		Example: "  det quota set -w vision --hard 16 --soft 8\n" +
 			"  det quota set -w vision --username ben --resource-pool gpu --hard 4\n" +
+			"  det quota set -w vision --bounds memory --hard 512\n" +
 			"  det quota set -w vision --project-name baselines --slot-hours-per month --hard 2000 --soft 1500",
 		Args: args.None,
 	}
 	o.flags(cmd)
-	cmd.Flags().IntVar(&soft, "soft", 0, "soft bound: of slots, more only while others leave them idle; of slot-hours, a warning")
+	cmd.Flags().IntVar(&soft, "soft", 0, "soft bound: of what is held, more only while others leave it idle; of slot-hours, a warning")
 	cmd.Flags().IntVar(&hard, "hard", 0, "hard bound: nothing starts that would exceed it")
 	format.FlagsWithoutCSV(cmd)
 	cmd.RunE = app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {

@@ -368,7 +368,7 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 	large := r.Submit(t, sound+"resources: {cpus: 4000}\n", rig.Script("print(1)"))
 	rig.Eventually(t, "the trial of 4,000 processors says why it waits", func() (bool, error) {
 		why := r.Trial(t, large).WaitingReason
-		return strings.Contains(why, "processors for tasks, and resources.cpus is 4000"), fmt.Errorf("it waits: %q", why)
+		return strings.Contains(why, "the task needs 4000 processors"), fmt.Errorf("it waits: %q", why)
 	})
 	check()
 	r.End(t, id)

@@ -80,7 +80,7 @@ func TestQuotas(t *testing.T) {
 		for body, why := range map[string]string{
 			`{}`: "set workspaceId, projectId or userId", `{"projectId":1,"userId":1,"hard":1}`: "projectId and userId are both set", `{"workspaceId":1}`: "set soft, hard, or both",
 			`{"workspaceId":1,"hard":-1}`: "hard: expected a number from 0 to 1000000, found -1", `{"workspaceId":1,"soft":1000001}`: "soft: expected a number",
-			`{"workspaceId":1,"soft":3,"hard":2}`: "soft: 3 is over the hard bound of 2", `{"workspaceId":1,"hard":1,"measure":"gold"}`: "measure: expected slots or slot_hours",
+			`{"workspaceId":1,"soft":3,"hard":2}`: "soft: 3 is over the hard bound of 2", `{"workspaceId":1,"hard":1,"measure":"gold"}`: "measure: expected slots, cpus, memory or slot_hours",
 			`{"workspaceId":1,"hard":1,"measure":"slot_hours"}`: "period: expected day, week, month or total", `{"workspaceId":1,"hard":1,"period":"day"}`: "period: only quotas of slot_hours",
 			fmt.Sprintf(`{"workspaceId":1,"projectId":%d,"hard":1}`, project): fmt.Sprintf("project %d is in workspace %d", project, mine),
 			fmt.Sprintf(`{"projectId":%d,"hard":7}`, project):                 `hard: 7 is over the 6 that workspace "mine" itself may have in all pools; administrators of the cluster can raise it`,

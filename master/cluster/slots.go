@@ -60,6 +60,7 @@ func (n *Node) setSlots() int {
 type Use struct {
 	Cores, MemoryMB int
 	Devices         map[string]string // device id → the pool whose attempt holds it
+	Held            sched.Amount      // as Nomad counts it
 }
 
 // With returns the use with one more attempt, of the pool `of`.

@@ -2,8 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
@@ -36,31 +34,6 @@ type choiceKey struct {
 	of          *expconf.Nomad // environment.nomad of an experiment; the pointer is the key, because it is parsed once
 	gpu         *expconf.GPU   // resources.gpu of an experiment, as above
 	text        string         // environment.nomad and resources.gpu of a task that is not a trial, as JSON
-	size        size
-}
-
-// A size is what an attempt asks for on each of its nodes, beside its slots; 0: what they bring.
-type size struct {
-	cpus   float64
-	memory int64 // bytes
-}
-
-// tooLarge returns why a node of a pool can never hold so much, as the end of "it avoids <node>, which has …"; "" if it can.
-func (s size) tooLarge(n *cluster.Node, of *pool.Pool) string {
-	free := float64(n.Cores)
-	if n.MHz > 0 {
-		free *= float64(n.FreeMHz) / float64(n.MHz)
-	}
-	if of.Slots.WholeCores {
-		free = math.Floor(free)
-	}
-	switch {
-	case n.Cores > 0 && s.cpus > free:
-		return fmt.Sprintf("%.4g processors for tasks, and resources.cpus is %.4g", free, s.cpus)
-	case n.MemoryMB > 0 && s.memory > int64(n.FreeMemoryMB)<<20:
-		return fmt.Sprintf("%d MiB of memory for tasks, and resources.memory is %d MiB", n.FreeMemoryMB, (s.memory+1<<20-1)>>20)
-	}
-	return ""
 }
 
 // beginCycle is called once in each cycle; changed says that a node has changed.
@@ -93,14 +66,11 @@ func (r *ratings) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	if n == nil || len(n.Constraints)+len(n.Affinities)+len(n.Spread)+len(n.Volumes) == 0 { // nothing else of it rates nodes
 		n = nil
 	}
-	large := key.size != size{}
-	if of == nil || n == nil && !asks && !large && len(of.Affinities()) == 0 && len(of.Spreads()) == 0 {
+	if of == nil || n == nil && !asks && len(of.Affinities()) == 0 && len(of.Spreads()) == 0 {
 		return nil
 	}
-	if n == nil && !asks { // only the pool's job and the size rate the nodes: all these owners have one choice
-		if key = (choiceKey{pool: key.pool, user: key.user, size: key.size}); !large {
-			key.user = ""
-		}
+	if n == nil && !asks { // only the pool's job rates the nodes: all these owners have one choice
+		key = choiceKey{pool: key.pool}
 	}
 	if n == nil {
 		n = &expconf.Nomad{}
@@ -150,7 +120,7 @@ func (r *ratings) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 	x := known.expressions
 	x.of(key.user, n.Expressions()+n.Versions()+longOf(n) == 0) // those of the pool's job are left, which the operators wrote
 	if key.user == "" {
-		c, _ := r.rate(of, n, gpu, key.size, x.match)
+		c, _ := r.rate(of, n, gpu, x.match)
 		return c
 	}
 	known.unfinished[key] = true // unless it is computed now
@@ -161,7 +131,7 @@ func (r *ratings) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 		return known.beyond
 	}
 	if x.any() {
-		c, work := r.rate(of, n, gpu, key.size, x.match)
+		c, work := r.rate(of, n, gpu, x.match)
 		if x.exempt || !x.over[key.user] {
 			x.spend(work)
 			delete(known.unfinished, key)
@@ -208,7 +178,7 @@ const (
 )
 
 // rate returns the choice, and its work without that of regular expressions and versions, which match counts.
-func (r *ratings) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, asks size, match pool.Match) (*sched.Choice, int64) {
+func (r *ratings) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) (*sched.Choice, int64) {
 	var constraints []pool.Comparison
 	devices := deviceAsk{of: of, gpu: gpu, match: match}
 	asked, preferred := comparisons(n)
@@ -222,7 +192,7 @@ func (r *ratings) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, asks s
 	affinities := append(of.Affinities(), preferred...)
 	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
-	why := reasons{of: of, constraints: constraints, volumes: n.Volumes, size: asks, match: match, known: map[string]string{}}
+	why := reasons{of: of, constraints: constraints, volumes: n.Volumes, match: match, known: map[string]string{}}
 	nodes := 0
 	rate := func(id string, node *cluster.Node, models []model) {
 		nodes++
@@ -306,7 +276,6 @@ type reasons struct {
 	of          *pool.Pool
 	constraints []pool.Comparison
 	volumes     []expconf.NomadVolume
-	size        size
 	match       pool.Match
 	unmet       map[int]string    // by the index of the constraint
 	known       map[string]string // the same text for each
@@ -323,9 +292,6 @@ func (r *reasons) unfit(node *cluster.Node) string {
 			r.unmet[i] = "where environment.nomad.constraints are not met: " + r.constraints[i].String()
 		}
 		return r.unmet[i]
-	}
-	if why := r.size.tooLarge(node, r.of); why != "" {
-		return r.one("which has " + why)
 	}
 	for _, v := range r.volumes {
 		source, writes := r.of.HostVolume(v.Name)
@@ -351,7 +317,7 @@ func (r *reasons) one(text string) string {
 // taskChoice rates the nodes for a task that is not a trial. It ignores a configuration
 // that cannot be parsed: its submission fails with the reason.
 func (r *ratings) taskChoice(t *rows.LiveTask) avoidance {
-	key := choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU), size: size{t.CPUs, t.Memory}}
+	key := choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}
 	known := r.choices()
 	if c, found := known.recall(key); found {
 		return avoidance{choice: c}

@@ -5,6 +5,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -28,7 +29,7 @@ func (t *term) describe(s rows.PendingSubmission, of *pool.Pool) (task.Job, erro
 
 // placedOn returns a member with the resources of its node, from the node's inventory.
 func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, error) {
-	m := task.Placed{NodeID: x.NodeID, NodeName: x.NodeName, Devices: x.Devices, SlotIDs: x.SlotIDs}
+	m := task.Placed{NodeID: x.NodeID, NodeName: x.NodeName, Devices: x.Devices, SlotIDs: x.SlotIDs, Uses: sched.Amount{MHz: x.MHz, MemoryMB: x.MemoryMB}}
 	if len(inventory) == 0 {
 		return m, nil
 	}
@@ -38,11 +39,28 @@ func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, 
 		m.Node = task.Node{Cores: n.Cores, MHz: n.MHz}
 		return m, err
 	}
-	m.Node = task.Node{Address: n.Address, Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}
-	for _, slot := range cluster.SlotsOf(n, of.Slots) {
+	m.Node = resourcesOf(&n, of)
+	m.Node.Address = n.Address
+	return m, err
+}
+
+// resourcesOf is what a node has for the tasks of a pool.
+func resourcesOf(n *cluster.Node, of *pool.Pool) task.Node {
+	r := task.Node{Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}
+	for _, slot := range cluster.SlotsOf(*n, of.Slots) {
 		if slot.Taken == "" {
-			m.Node.FreeSlots++
+			r.FreeSlots++
 		}
 	}
-	return m, err
+	return r
+}
+
+// supplyOf is the same for the scheduler, without what attempts of other pools hold; nil if the node does not say.
+func supplyOf(n *cluster.Node, of *pool.Pool, elsewhere sched.Amount) *sched.Supply {
+	if n.MHz == 0 || n.MemoryMB == 0 {
+		return nil
+	}
+	s := task.SupplyOf(of, resourcesOf(n, of))
+	s.Free = sched.Amount{MHz: s.Free.MHz - elsewhere.MHz, MemoryMB: s.Free.MemoryMB - elsewhere.MemoryMB}
+	return &s
 }

@@ -15,17 +15,18 @@ type share struct {
 	pool    string
 	slots   int
 	devices []string // ids of devices; empty if the slots are cores
+	uses    sched.Amount
 }
 
 // account records a share of a node, if there are several pools.
-func (d *queuePass) account(pool, node string, slots int, devices []string) {
-	if len(d.p.Pools) < 2 || slots == 0 {
+func (d *queuePass) account(node string, s share) {
+	if len(d.p.Pools) < 2 {
 		return
 	}
 	if d.shares == nil {
 		d.shares = map[string][]share{}
 	}
-	d.shares[node] = append(d.shares[node], share{pool, slots, devices})
+	d.shares[node] = append(d.shares[node], s)
 }
 
 // elsewhere returns what attempts of other pools hold, by node.
@@ -44,6 +45,8 @@ func elsewhere(p *pool.Pool, pools pool.Set, all map[string][]share) map[string]
 		for _, s := range shares {
 			if s.pool != p.Name {
 				u = u.With(s.pool, slotsOf[s.pool], s.slots, s.devices)
+				u.Held.MHz += s.uses.MHz
+				u.Held.MemoryMB += s.uses.MemoryMB
 			}
 		}
 		uses[node] = u
@@ -85,7 +88,7 @@ func placed(pl sched.Placement, nodes map[string]*sched.Node) rows.Placement {
 	out := rows.Placement{AllocationID: pl.ID}
 	for rank, part := range pl.Parts {
 		n := nodes[part.NodeID]
-		m := rows.PlacedMember{Rank: rank, NodeID: part.NodeID, NodeName: n.Name, SlotIDs: part.SlotIDs}
+		m := rows.PlacedMember{Rank: rank, NodeID: part.NodeID, NodeName: n.Name, SlotIDs: part.SlotIDs, MHz: part.Uses.MHz, MemoryMB: part.Uses.MemoryMB}
 		for _, id := range part.SlotIDs {
 			if s := n.Slot(id); s != nil && s.Device != "" {
 				m.Devices, m.Model = append(m.Devices, s.Device), s.Brand // all of one model

@@ -44,8 +44,7 @@ func (a avoidance) of(r sched.Request) sched.Request {
 // avoidance returns the nodes that a trial must not or should not use: for most trials, none.
 func (r *ratings) avoidance(e *Experiment, task string) avoidance {
 	nomad, ask := e.Config.Environment.Nomad, &e.Config.Resources
-	a := avoidance{choice: r.choiceOf(choiceKey{owner: e.group(), user: r.p.Owners[e.OwnerID], pool: e.Pool, of: nomad, gpu: ask.GPU,
-		size: size{optional.Value(ask.CPUs), int64(optional.Value(ask.Memory))}}, nomad, ask.GPU)}
+	a := avoidance{choice: r.choiceOf(choiceKey{owner: e.group(), user: r.p.Owners[e.OwnerID], pool: e.Pool, of: nomad, gpu: ask.GPU}, nomad, ask.GPU)}
 	for _, m := range r.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue
@@ -184,7 +183,7 @@ func (d *experimentPass) remainingNodes(e *Experiment, a avoidance, failed bool)
 		}
 	}
 	r.why = make([]string, len(r.excluded))
-	r.holds = len(r.excluded) == 0 || sched.Holds(of, left, e.shape().of(sched.Request{Slots: e.SlotsPerTrial, Choice: a.choice}))
+	r.holds = len(r.excluded) == 0 || sched.Holds(of, left, e.shape().of(sched.Request{Slots: e.SlotsPerTrial, Ask: e.ask(), Choice: a.choice}))
 	return r
 }
 

@@ -57,6 +57,12 @@ func (e *Experiment) shape() shape {
 	return shape{optional.Value(r.IsSingleNode), optional.Value(r.EqualParts), r.GPU != nil && optional.Value(r.GPU.Mixed)}
 }
 
+// ask is what its trials ask for on each node.
+func (e *Experiment) ask() sched.Ask {
+	r := &e.Config.Resources
+	return task.AskOf("", optional.Value(r.CPUs), int64(optional.Value(r.Memory)))
+}
+
 // of returns the request with this shape.
 func (s shape) of(r sched.Request) sched.Request {
 	r.SingleNode, r.EqualParts, r.MixModels = s.single, s.equal, s.mixed
@@ -72,6 +78,7 @@ type owner struct {
 	preemptible bool
 	secrets     bool // it needs credentials from Vault
 	avoid       avoidance
+	ask         sched.Ask
 	of          sharer
 	ours        bool       // the master started it, not a user
 	unread      bool       // its configuration, which says where its attempts may run, is not in memory
@@ -81,18 +88,18 @@ type owner struct {
 
 // request completes what an attempt of this owner asks the scheduler for.
 func (o *owner) request(r sched.Request) sched.Request {
-	r.Group, r.MaxSlots, r.Preemptible, r.OnSpot = o.group, o.maxSlots, o.preemptible, o.ours
+	r.Group, r.MaxSlots, r.Preemptible, r.OnSpot, r.Ask = o.group, o.maxSlots, o.preemptible, o.ours, o.ask
 	r.Workspace, r.User, r.Weight = o.of.workspace, o.of.user, o.of.weight
 	return o.avoid.of(o.shape.of(r))
 }
 
 // ownerOf returns the owner of an experiment's attempts, without the nodes that each trial avoids.
 func (r *ratings) ownerOf(e *Experiment) owner {
-	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread}
+	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, ask: e.ask()}
 }
 
 func (r *ratings) ownerOfTask(t *rows.LiveTask) owner {
-	return owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: r.p.taskNeedsSecrets(t), avoid: r.taskChoice(t), of: sharerOfTask(t), ours: t.Type == task.Removal}
+	return owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: r.p.taskNeedsSecrets(t), avoid: r.taskChoice(t), of: sharerOfTask(t), ours: t.Type == task.Removal, ask: task.AskOf(t.Type, t.CPUs, t.Memory)}
 }
 
 // owners returns the owner of each task.
@@ -124,7 +131,7 @@ func (d *queuePass) owners() map[string]*owner {
 // slots any more; attempts that it asked to end still hold theirs.
 func (d *queuePass) schedule() {
 	owners := d.owners()
-	d.quotas = newQuotas(d.p.Quotas, d.p.Now)
+	d.quotas = newQuotas(d.p.Quotas, d.p.inventories, d.p.Now)
 	groups := make(map[string]string, len(d.p.Allocations)+len(d.queue)) // by attempt
 	byPool := map[string]*input{}
 	for i := range d.p.Pools {
@@ -191,7 +198,7 @@ type input struct {
 // accountFor records what an attempt holds, for the pools that share its nodes.
 func (d *queuePass) accountFor(a *rows.LiveAllocation) {
 	for _, x := range a.Members {
-		d.account(a.Pool, x.NodeID, len(x.SlotIDs), x.Devices)
+		d.account(x.NodeID, share{a.Pool, len(x.SlotIDs), x.Devices, sched.Amount{MHz: x.MHz, MemoryMB: x.MemoryMB}})
 	}
 }
 
@@ -221,8 +228,8 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
+		r.Parts = partsOf(a)
 		for _, x := range a.Members {
-			r.Parts = append(r.Parts, sched.Part{NodeID: x.NodeID, SlotIDs: x.SlotIDs})
 			if len(x.Devices) > 0 {
 				in.addDevices(a, x)
 			}
@@ -283,7 +290,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 	for i, pl := range res.Place {
 		placement := placement{placed(pl, byNode), groups[pl.ID]}
 		for _, m := range placement.Members {
-			d.account(p.Name, m.NodeID, len(m.SlotIDs), m.Devices)
+			d.account(m.NodeID, share{p.Name, len(m.SlotIDs), m.Devices, sched.Amount{MHz: m.MHz, MemoryMB: m.MemoryMB}})
 		}
 		if i < maxPlacements {
 			d.placements = append(d.placements, placement)

@@ -32,6 +32,7 @@ type quota struct {
 // the scheduler receives.
 type quotas struct {
 	now   time.Time
+	nodes inventories
 	all   []*quota
 	by    map[subject][]*quota
 	lists map[sharedBy]quotaList
@@ -54,12 +55,13 @@ type quotaList struct {
 	bounds []*sched.Quota
 }
 
-func newQuotas(list []queue.Quota, now time.Time) *quotas {
-	s := &quotas{now: now, by: map[subject][]*quota{}, lists: map[sharedBy]quotaList{}}
+func newQuotas(list []queue.Quota, nodes inventories, now time.Time) *quotas {
+	s := &quotas{now: now, nodes: nodes, by: map[subject][]*quota{}, lists: map[sharedBy]quotaList{}}
 	for _, row := range list {
 		q := &quota{Quota: row, bound: &sched.Quota{Of: row.Name(), Where: row.Pools(), Raise: row.Raisers() + " can raise it"}, pools: map[string]sched.Held{}}
-		if row.Measure == queue.MeasureSlots {
-			q.bound.Soft, q.bound.Hard = row.Soft, row.Hard
+		if units := map[string]int{queue.MeasureSlots: 1, queue.MeasureCPUs: 1000, queue.MeasureMemory: 1024}[row.Measure]; units > 0 {
+			q.bound.Soft, q.bound.Hard = times(row.Soft, units), times(row.Hard, units)
+			q.bound.Kind = map[string]sched.Kind{queue.MeasureCPUs: sched.Processors, queue.MeasureMemory: sched.Memory}[row.Measure]
 		}
 		q.used, q.until = row.Measured(now)
 		of := subject{workspace: row.Workspace, user: row.Username}
@@ -69,6 +71,13 @@ func newQuotas(list []queue.Quota, now time.Time) *quotas {
 		s.all, s.by[of] = append(s.all, q), append(s.by[of], q)
 	}
 	return s
+}
+
+func times(bound *int, units int) *int {
+	if bound == nil {
+		return nil
+	}
+	return new(*bound * units)
 }
 
 // of lists the quotas of those who hold or ask for slots of a pool: of the user, the project, the user
@@ -97,11 +106,11 @@ func (s *quotas) of(pool string, by sharer) quotaList {
 // hold counts what an attempt holds, and returns its quotas for the scheduler.
 func (s *quotas) hold(a *rows.LiveAllocation, by sharer, leaving bool) []*sched.Quota {
 	list := s.of(a.Pool, by)
-	if a.Slots == 0 {
-		return nil
-	}
 	for _, q := range list.rows {
-		q.add(a.Pool, a.Slots, leaving)
+		n := s.heldBy(q, partsOf(a))
+		if q.add(a.Pool, n, 0); leaving {
+			q.add(a.Pool, 0, n)
+		}
 		began := optional.Value(a.AssignedAt)
 		if began.Before(q.until) {
 			began = q.until
@@ -111,13 +120,24 @@ func (s *quotas) hold(a *rows.LiveAllocation, by sharer, leaving bool) []*sched.
 	return list.bounds
 }
 
-func (q *quota) add(pool string, slots int, leaving bool) {
+// partsOf are what an attempt has of its nodes.
+func partsOf(a *rows.LiveAllocation) []sched.Part {
+	return each.Of(a.Members, func(x rows.LiveMember) sched.Part {
+		return sched.Part{NodeID: x.NodeID, SlotIDs: x.SlotIDs, Uses: sched.Amount{MHz: x.MHz, MemoryMB: x.MemoryMB}}
+	})
+}
+
+// heldBy is what parts of an attempt hold under a quota.
+func (s *quotas) heldBy(q *quota, parts []sched.Part) int {
+	return q.bound.Kind.Of(parts, func(id string) *sched.Supply {
+		n := s.nodes[id].node
+		return &sched.Supply{MHz: n.MHz, Cores: n.Cores}
+	})
+}
+
+func (q *quota) add(pool string, n, leaving int) {
 	h := q.pools[pool]
-	h.Slots += slots
-	if leaving {
-		h.Leaving += slots
-	}
-	q.pools[pool] = h
+	q.pools[pool] = sched.Held{All: h.All + n, Leaving: h.Leaving + leaving}
 }
 
 // begin prepares the quotas for the plan of a pool: what is held in the other pools, and which
@@ -130,7 +150,7 @@ func (s *quotas) begin(pool string) {
 		q.bound.Elsewhere = sched.Held{}
 		for name, h := range q.pools {
 			if name != pool {
-				q.bound.Elsewhere.Slots += h.Slots
+				q.bound.Elsewhere.All += h.All
 				q.bound.Elsewhere.Leaving += h.Leaving
 			}
 		}
@@ -146,11 +166,13 @@ func (s *quotas) planned(pool string, in *input, res sched.Result) {
 		return
 	}
 	byBound := each.Keyed(s.all, func(q *quota) *sched.Quota { return q.bound })
-	placed := each.Set(res.Place, func(x sched.Placement) string { return x.ID })
+	placed := each.Map(res.Place, func(x sched.Placement) (string, []sched.Part) { return x.ID, x.Parts })
 	for i := range in.queued {
-		if r := &in.queued[i]; placed[r.ID] {
-			for _, b := range r.Quotas {
-				byBound[b].add(pool, r.Slots, false)
+		r := &in.queued[i]
+		parts, starts := placed[r.ID]
+		for _, b := range r.Quotas {
+			if starts {
+				byBound[b].add(pool, s.heldBy(byBound[b], parts), 0)
 			}
 		}
 	}
@@ -161,12 +183,7 @@ func (s *quotas) planned(pool string, in *input, res sched.Result) {
 			continue
 		}
 		for _, b := range r.Quotas {
-			q := byBound[b]
-			h := q.pools[pool]
-			for _, part := range r.Parts {
-				h.Leaving += len(part.SlotIDs)
-			}
-			q.pools[pool] = h
+			byBound[b].add(pool, 0, s.heldBy(byBound[b], r.Parts))
 		}
 	}
 }

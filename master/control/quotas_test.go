@@ -26,7 +26,7 @@ func TestQuotasOfACycle(t *testing.T) {
 		slots(queue.Quota{WorkspaceID: &id, Workspace: "w", ProjectID: &id, Project: "p"}), slots(queue.Quota{WorkspaceID: &id, Workspace: "other"}),
 		{WorkspaceID: &id, Workspace: "w", Measure: queue.MeasureSlotHours, Period: queue.PeriodDay, Hard: &hundred, UsedSeconds: 95 * 3600, UsedSince: &midnight, MeasuredAt: &measured},
 	}
-	s := newQuotas(list, now)
+	s := newQuotas(list, nil, now)
 	names := func(pool string, by sharer) string {
 		var all []string
 		for _, q := range s.of(pool, by).bounds {
@@ -52,15 +52,15 @@ func TestQuotasOfACycle(t *testing.T) {
 	}
 
 	before, since := now.Add(-5*time.Hour), now.Add(-30*time.Minute)
-	s.hold(&rows.LiveAllocation{Pool: "a", Slots: 4, AssignedAt: &before}, ann, true)
-	if under := s.hold(&rows.LiveAllocation{Pool: "b", Slots: 2, AssignedAt: &since}, ann, false); len(under) != 5 {
+	s.hold(&rows.LiveAllocation{Pool: "a", Slots: 4, Members: []rows.LiveMember{{SlotIDs: []int{0, 1}}, {SlotIDs: []int{0, 1}}}, AssignedAt: &before}, ann, true)
+	if under := s.hold(&rows.LiveAllocation{Pool: "b", Slots: 2, Members: []rows.LiveMember{{SlotIDs: []int{2, 3}}}, AssignedAt: &since}, ann, false); len(under) != 5 {
 		t.Errorf("%d quotas", len(under))
 	}
 	whole := s.all[0].bound
-	if s.begin("a"); whole.Elsewhere != (sched.Held{Slots: 2}) || s.all[1].bound.Elsewhere != (sched.Held{}) {
+	if s.begin("a"); whole.Elsewhere != (sched.Held{All: 2}) || s.all[1].bound.Elsewhere != (sched.Held{}) {
 		t.Errorf("elsewhere than in pool a: %+v, %+v", whole.Elsewhere, s.all[1].bound.Elsewhere)
 	}
-	if s.begin("b"); whole.Elsewhere != (sched.Held{Slots: 4, Leaving: 4}) {
+	if s.begin("b"); whole.Elsewhere != (sched.Held{All: 4, Leaving: 4}) {
 		t.Errorf("elsewhere than in pool b: %+v", whole.Elsewhere)
 	}
 	// 95 hours were counted up to an hour ago; since then 4 slots for an hour and 2 for a half.
@@ -70,13 +70,13 @@ func TestQuotasOfACycle(t *testing.T) {
 	}
 	in := &input{queued: []sched.Request{{ID: "q", Slots: 3, Quotas: s.of("b", ann).bounds}},
 		running: []sched.Running{{ID: "r", Parts: []sched.Part{{SlotIDs: []int{0, 1}}}, Quotas: s.of("b", ann).bounds}}}
-	s.planned("b", in, sched.Result{Place: []sched.Placement{{ID: "q"}}, Preempt: []sched.Preemption{{ID: "r"}}})
-	if s.begin("c"); whole.Elsewhere != (sched.Held{Slots: 9, Leaving: 6}) {
+	s.planned("b", in, sched.Result{Place: []sched.Placement{{ID: "q", Parts: []sched.Part{{SlotIDs: []int{3, 4, 5}}}}}, Preempt: []sched.Preemption{{ID: "r"}}})
+	if s.begin("c"); whole.Elsewhere != (sched.Held{All: 9, Leaving: 6}) {
 		t.Errorf("after the plan of pool b: %+v", whole.Elsewhere)
 	}
 
 	// A day later nothing of yesterday counts, and what runs counts from midnight.
-	s = newQuotas(list, now.Add(24*time.Hour))
+	s = newQuotas(list, nil, now.Add(24*time.Hour))
 	s.hold(&rows.LiveAllocation{Pool: "a", Slots: 8, AssignedAt: &before}, ann, false)
 	if q := s.all[6]; q.used != 8*12*3600 || q.spent(s.now) != "" {
 		t.Errorf("%f slot-seconds: %s", q.used, q.spent(s.now))

@@ -178,8 +178,9 @@ func offerOf(p *pool.Pool, row nodes.Row, n cluster.Node, elsewhere cluster.Use,
 	if pool.Unmet(p.Constraints(), n.Fact, nil) != "" {
 		return nil
 	}
+	supply := supplyOf(&n, p, elsewhere.Held)
 	n = n.Less(elsewhere)
-	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Spot: isSpot(p, &n), Slots: cluster.SlotsOf(n, p.Slots, held...)}
+	s := &sched.Node{Supply: supply, ID: row.ID, Name: row.Name, Address: row.Address, Spot: isSpot(p, &n), Slots: cluster.SlotsOf(n, p.Slots, held...)}
 	if p.Scheduler.Rack != "" {
 		s.Rack, _ = pool.ValueOf(p.Scheduler.Rack, n.Fact)
 	}

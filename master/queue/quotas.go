@@ -22,7 +22,7 @@ import (
 const (
 	shownQuotas = 100       // of an answer, unless the caller wants another number
 	maxShown    = 1000      // quotas of an answer
-	maxBound    = 1_000_000 // slots, or slot-hours
+	maxBound    = 1_000_000 // slots, processors, GiB of memory, or slot-hours
 )
 
 // object is a quota for auth. The quota belongs to its workspace; the quota of a user in all workspaces belongs to the cluster.
@@ -66,7 +66,7 @@ func (q Quota) mayChange(c *rest.Call) error {
 func (q Quota) wire(now time.Time) v1.Quota {
 	out := v1.Quota{ID: q.ID, WorkspaceID: optional.Value(q.WorkspaceID), WorkspaceName: q.Workspace, ProjectID: optional.Value(q.ProjectID), ProjectName: q.Project,
 		UserID: optional.Value(q.UserID), Username: q.Username, ResourcePool: q.Pool, Measure: v1.QuotaMeasure(q.Measure), Period: v1.QuotaPeriod(q.Period),
-		Soft: q.Soft, Hard: q.Hard, Used: float64(q.Held)}
+		Soft: q.Soft, Hard: q.Hard, Used: q.Held}
 	if q.Measure == MeasureSlotHours {
 		seconds, _ := q.Measured(now)
 		begin := q.Begin(now)
@@ -162,7 +162,7 @@ func (q Quota) check(pools pool.Set) error {
 		return fault.New(fault.NotFound, "resource pool %q not found", fault.Clip(q.Pool))
 	}
 	switch q.Measure {
-	case MeasureSlots:
+	case MeasureSlots, MeasureCPUs, MeasureMemory:
 		if q.Period != "" {
 			return fault.New(fault.Invalid, "period: only quotas of slot_hours have one, found %q", fault.Clip(q.Period))
 		}
@@ -173,7 +173,7 @@ func (q Quota) check(pools pool.Set) error {
 			return fault.New(fault.Invalid, "period: expected day, week, month or total, found %q", fault.Clip(q.Period))
 		}
 	default:
-		return fault.New(fault.Invalid, "measure: expected slots or slot_hours, found %q", fault.Clip(q.Measure))
+		return fault.New(fault.Invalid, "measure: expected slots, cpus, memory or slot_hours, found %q", fault.Clip(q.Measure))
 	}
 	for name, bound := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
 		if bound != nil && (*bound < 0 || *bound > maxBound) {

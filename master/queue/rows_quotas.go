@@ -13,6 +13,8 @@ import (
 // What a quota bounds.
 const (
 	MeasureSlots     = "slots"      // held at the same time
+	MeasureCPUs      = "cpus"       // processors that are held at the same time
+	MeasureMemory    = "memory"     // the same in GiB
 	MeasureSlotHours = "slot_hours" // used in a period
 )
 
@@ -44,10 +46,10 @@ type Quota struct {
 	Username       string     `db:"username"`
 	Pool           string     `db:"pool"` // "": all pools
 	Measure        string     `db:"measure"`
-	Period         string     `db:"period"` // "" for slots
+	Period         string     `db:"period"` // "" for what is held
 	Soft           *int       `db:"soft"`
 	Hard           *int       `db:"hard"`
-	Held           int        `db:"held"` // slots now; 0 in the loop's snapshot
+	Held           float64    `db:"held"` // of what it bounds now; 0 in the loop's snapshot
 	CreatedAt      time.Time  `db:"created_at"`
 	UsedSeconds    float64    `db:"used_seconds"` // slot-seconds from UsedSince to MeasuredAt
 	UsedSince      *time.Time `db:"used_since"`
@@ -133,10 +135,15 @@ const (
 	quotaTables = ` FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
 		LEFT JOIN users u ON u.id = q.user_id`
 	// underQuota chooses the rows of usage x that a quota q bounds.
-	underQuota = `x.slots > 0 AND (q.pool = '' OR x.pool = q.pool) AND (q.workspace_id IS NULL OR x.workspace_id = q.workspace_id)
+	underQuota = `(q.pool = '' OR x.pool = q.pool) AND (q.workspace_id IS NULL OR x.workspace_id = q.workspace_id)
 		AND (q.project_id IS NULL OR x.project_id = q.project_id) AND (q.user_id IS NULL OR x.owner_id = q.user_id)`
-	quotaSelect = `SELECT ` + quotaColumns + `, CASE q.measure WHEN 'slots' THEN coalesce((SELECT sum(x.slots) FROM usage x
-		WHERE coalesce(x.ended_at, 'infinity'::timestamptz) = 'infinity' AND ` + underQuota + `), 0) ELSE 0 END AS held` + quotaTables
+	quotaSelect = `SELECT ` + quotaColumns + `, coalesce(CASE q.measure
+		WHEN 'slots' THEN (SELECT sum(x.slots)` + heldUnder + `)
+		WHEN 'memory' THEN (SELECT sum(m.memory_mb) / 1024.0` + membersUnder + `)
+		WHEN 'cpus' THEN (SELECT sum(m.mhz * (n.inventory ->> 'Cores')::float8 / nullif((n.inventory ->> 'MHz')::float8, 0))` + membersUnder + `)
+		END, 0)::float8 AS held` + quotaTables
+	heldUnder    = ` FROM usage x WHERE coalesce(x.ended_at, 'infinity'::timestamptz) = 'infinity' AND ` + underQuota
+	membersUnder = ` FROM members m JOIN nodes n ON n.id = m.node_id WHERE m.allocation_id IN (SELECT x.allocation_id` + heldUnder + `)`
 )
 
 // A QuotaFilter chooses quotas; 0 stands for all.
@@ -156,11 +163,11 @@ func CountQuotas(ctx context.Context, db *database.DB, in auth.Scope, me int, f 
 	return database.Scalar[int](ctx, db, `SELECT count(*)`+chosenQuotas, in.Only(), me, f.Workspace, f.Project, f.User)
 }
 
-// QuotasOver lists the quotas that bound what a user starts in a project of a workspace and in a pool;
-// project 0 is none.
+// QuotasOver lists the quotas of slots and slot-hours that bound what a user starts in a project of a workspace and in a pool;
+// project 0 is none. What processors and memory a task has is known when the scheduler chooses its nodes.
 func QuotasOver(ctx context.Context, db *database.DB, workspace, project, user int, pool string) ([]Quota, error) {
-	return database.Rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+`
-		WHERE (q.workspace_id IS NULL OR q.workspace_id = $1) AND (q.project_id IS NULL OR q.project_id = $2) AND (q.user_id IS NULL OR q.user_id = $3) AND q.pool IN ('', $4)
+	return database.Rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0::float8 AS held`+quotaTables+`
+		WHERE (q.workspace_id IS NULL OR q.workspace_id = $1) AND (q.project_id IS NULL OR q.project_id = $2) AND (q.user_id IS NULL OR q.user_id = $3) AND q.pool IN ('', $4) AND q.measure IN ('slots', 'slot_hours')
 		ORDER BY q.id`, workspace, project, user, pool)
 }
 
@@ -243,7 +250,7 @@ func roomForQuota(ctx context.Context, tx *database.DB, q Quota) error {
 
 // LiveQuotas lists all quotas for the control loop, which counts itself what attempts hold.
 func LiveQuotas(ctx context.Context, db *database.DB) ([]Quota, error) {
-	return database.Rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+` ORDER BY q.id`)
+	return database.Rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0::float8 AS held`+quotaTables+` ORDER BY q.id`)
 }
 
 // DeleteQuota deletes a quota.

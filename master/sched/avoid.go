@@ -19,8 +19,8 @@ func (f *fit) avoid(r *Request) *Request {
 // auxElsewhere: some schedulable node that takes tasks of 0 slots is not excluded.
 func (f *fit) auxElsewhere(r *Request) bool {
 	for i := range f.nodes {
-		if f.nodes[i].Schedulable && !f.bars(r, i) && !f.tooShortLived(r, i) {
-			return f.pool.MaxAux > 0
+		if f.takesAux(r, i) {
+			return true
 		}
 	}
 	return false

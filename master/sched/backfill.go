@@ -22,6 +22,28 @@ func (p *planner) protect(r *Request) {
 		p.blocks[i].spare = p.spareOf(i)
 		p.changed(i)
 	}
+	for i := range p.nodes {
+		p.rooms[i].protect(p.headParts(i), r.Ask)
+	}
+}
+
+// headParts lists the sizes of the smallest and the largest part of the head that a node could hold.
+func (p *planner) headParts(node int) (parts []int) {
+	for i := p.blocksOf[node].from; i < p.blocksOf[node].to; i++ {
+		if p.excluded(p.head, i) {
+			continue
+		}
+		most := min(p.head.Slots, p.carriesOn(p.capacity, p.head, i))
+		for _, c := range p.headCuts {
+			if c.part > most || c.filled && c.part < len(p.blocks[i].slots) {
+				continue
+			}
+			if parts = append(parts, c.part); c.more {
+				parts = append(parts, most)
+			}
+		}
+	}
+	return parts
 }
 
 // spareOf is how many slots of a block may be given to requests behind the head

@@ -152,6 +152,27 @@ func benchBroken() []Running {
 	return kept
 }
 
+// benchRooms knows what each node has beside slots.
+func benchRooms() []Node {
+	nodes := benchNodes()
+	for i := range nodes {
+		nodes[i].Supply = &Supply{Free: Amount{256_000, 1_024_000}, Slot: Amount{28_000, 112_000}, Aux: Amount{100, 256}, Least: Amount{50, 64}, MHz: 256_000, Cores: 128}
+	}
+	return nodes
+}
+
+// benchAsking lets each request ask for so much memory, and each by itself for some more.
+func benchAsking(slots, memory, more int) []Request {
+	queued := benchQueue(42)
+	for i := range queued {
+		if slots >= 0 {
+			queued[i].Slots = slots
+		}
+		queued[i].Ask.MemoryMB = memory + more*i
+	}
+	return queued
+}
+
 // A benchCase is a pool with a large queue.
 type benchCase struct {
 	name    string
@@ -205,6 +226,23 @@ func BenchmarkPlan(b *testing.B) {
 			Plan(&pool.Pool{Name: "gpu"}, racks, nil, queued, epoch)
 		}
 	})
+	rooms := benchRooms()
+	for _, c := range []benchCase{
+		{"rooms-empty", &pool.Pool{Name: "gpu"}, nil, benchQueue(42)},
+		{"rooms-half", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
+		{"rooms-preempt", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1, 2, 4, 8, 3), benchQueue(42)},
+		{"rooms-large", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchAsking(-1, 600_000, 0)},
+		{"rooms-differ", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchAsking(-1, 600_000, 1)},
+		{"rooms-differ-preempt", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1, 2, 4, 8, 3), benchAsking(-1, 600_000, 1)},
+		{"rooms-no-slots", &pool.Pool{Name: "gpu", MaxAux: 100}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchAsking(0, 300_000, 1)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Plan(c.pool, rooms, c.running, c.queued, epoch)
+			}
+		})
+	}
 	for _, c := range []struct {
 		name    string
 		size    int

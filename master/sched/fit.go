@@ -26,7 +26,9 @@ func newFit(w *preferences) *fit { return &fit{preferences: w, shapes: map[shape
 // shape is all that decides how nodes could hold a request that excludes none by itself.
 type shape struct {
 	slots                int
+	ask                  Ask
 	single, equal, mixed bool
+	spot                 bool
 	choice               *Choice
 }
 
@@ -43,7 +45,7 @@ type found struct {
 
 // about returns what is known of requests like this one.
 func (f *fit) about(r *Request) *found {
-	key := shape{r.Slots, r.SingleNode, r.EqualParts, r.MixModels, r.Choice}
+	key := shape{r.Slots, r.Ask, r.SingleNode, r.EqualParts, r.MixModels, r.OnSpot, r.Choice}
 	if f.last != nil && f.last.shape == key {
 		return f.last
 	}
@@ -214,9 +216,9 @@ func (f *fit) fewestNow(r *Request) way {
 // parts; 0 if it could not.
 func (f *fit) nodesFor(r *Request, brand string) int {
 	sum, count := 0, 0
-	for i := range f.largestFirst(f.capacity, r, brand) {
+	for _, n := range f.largestFirst(f.capacity, r, brand) {
 		count++
-		if sum += len(f.blocks[i].slots); sum >= r.Slots {
+		if sum += n; sum >= r.Slots {
 			return count
 		}
 	}
@@ -255,22 +257,27 @@ func (f *fit) waysNow(r *Request, fewest way) []way {
 
 // findWhole takes the smallest block that holds the request, or with worst fit the largest,
 // of those on the nodes that are best for it, and of equal ones the first with fewest link groups.
+// If the request asks for processors or memory, those come first where it leaves the fewest other slots unused.
 func (f *fit) findWhole(s *shelf, r *Request) int {
-	best, score := -1, 0.0
+	best, score, spoiled := -1, 0.0, 0
 	for i := range s.max - r.Slots + 1 {
 		n := r.Slots + i
 		if f.pool.Scheduler.Fitting == pool.WorstFit {
 			n = s.max - i
 		}
 		for b := range f.row(s, n, r.Slots) {
-			if f.excluded(r, b) {
+			node := f.blocks[b].node
+			if f.excluded(r, b) || !f.carries(s, r, node, r.Slots) {
 				continue
 			}
-			if !r.draws() {
+			spoils, of := f.spoiledOn(s, r, node, r.Slots), 0.0
+			if r.draws() {
+				of = f.score(r, node)
+			} else if spoils == 0 {
 				return b
 			}
-			if of := f.score(r, f.blocks[b].node); best < 0 || of > score {
-				best, score = b, of
+			if best < 0 || spoils < spoiled || spoils == spoiled && of > score {
+				best, score, spoiled = b, of, spoils
 			}
 		}
 	}
@@ -289,7 +296,7 @@ func (f *fit) findParts(s *shelf, r *Request, w way, brand string) []hold {
 	for n := part; n <= s.max; n++ {
 		for i := range f.row(s, n, part) {
 			b := &f.blocks[i]
-			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || f.excluded(r, i) {
+			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || f.excluded(r, i) || !f.carries(s, r, b.node, part) {
 				continue
 			}
 			if used != nil {

@@ -28,9 +28,12 @@ type inventory struct {
 	linked   bool     // some blocks have link groups
 	reach    []int    // reach[k] is how many slots k+1 link groups of a block have at most
 
-	holds   [][]hold // what each running task holds of the blocks
-	leaving []bool   // running tasks that are asked to go, by us now or before
-	aux     []int    // tasks of 0 slots on each node
+	holds    [][]hold // what each running task holds of the blocks
+	leaving  []bool   // running tasks that are asked to go, by us now or before
+	aux      []int    // tasks of 0 slots on each node
+	rooms    []room   // of each node
+	uses     [][]use  // what each running task holds of them
+	smallest *Supply  // of a node where slots bring the least memory; nil: none is known
 
 	capacity *shelf // blocks by their usable slots
 	opens    *shelf // … by block.open
@@ -57,6 +60,7 @@ func newInventory(of *pool.Pool, nodes []Node, running []Running) *inventory {
 	inv.makeBlocks()
 	inv.mixed = append(slices.Clone(inv.brands), anyBrand)
 	inv.occupy()
+	inv.makeRooms()
 	inv.describeOutOfUse()
 	for i := range inv.running {
 		inv.leaving[i] = inv.running[i].Leaving

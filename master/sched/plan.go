@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -43,6 +44,7 @@ type planner struct {
 	result      Result
 	head        *Request       // the first request that not even preemption finds room for
 	headCuts    []cut          // how the head could be placed
+	auxHead     *Request       // the first request of 0 slots that finds no processors or memory
 	letOffLooks int            // what of the plan's work went into letting off victims one by one
 	looked      map[string]int // the plan's work by user
 }
@@ -59,7 +61,7 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 	there := newInventory(of, nodes, running)
 	p := &planner{
 		explainer: &explainer{fit: newFit(newPreferences(there))},
-		bounds:    countBounds(there.running),
+		bounds:    there.countBounds(),
 		result:    Result{Waiting: make(map[string]string, queued), Full: map[string]bool{}},
 		looked:    map[string]int{},
 	}
@@ -78,30 +80,19 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		return aside
 	}
 	defer p.worked(r.User, p.looks)
-	if r.Slots <= 0 {
-		p.considerAux(p.avoid(r))
-		return aside
-	}
-	r = p.avoid(r)
-	if p.overMax(r) {
-		p.wait(r, p.whyQuota(r))
+	if r = p.avoid(r); r.Slots <= 0 {
+		p.considerAux(r, false)
 		return aside
 	}
 	if p.fewest(r).nodes == 0 {
 		p.wait(r, p.whyNever(r))
 		return aside
 	}
-	if why := p.overHard(r); why != "" {
-		p.wait(r, why)
+	if p.bounded(r, nil, false) {
 		return aside
 	}
-	if p.overSoft(r) != nil {
-		p.late = append(p.late, r)
-		return aside
-	}
-	if picks := p.room(r); picks != nil {
-		p.place(r, picks)
-		return served
+	if o := p.placeNow(r, false); o != waits {
+		return o
 	}
 	if p.head != nil {
 		p.waitForSlots(r)
@@ -136,38 +127,50 @@ func (p *planner) waitForSlots(r *Request) {
 	p.wait(r, p.policy.why(r, p.whyNow(r)))
 }
 
-func (p *planner) place(r *Request, picks []hold) {
-	placement := Placement{ID: r.ID, Parts: make([]Part, len(picks))}
+// placeNow places a request for which there is room now, within its quotas.
+func (p *planner) placeNow(r *Request, late bool) outcome {
+	picks := p.room(r)
+	if picks == nil {
+		return waits
+	}
+	parts := each.Of(picks, func(h hold) Part { return p.partOn(r, p.blocks[h.block].node, h.n) })
+	if p.bounded(r, parts, late) {
+		return aside
+	}
 	for i, h := range picks {
 		b := &p.blocks[h.block]
-		placement.Parts[i] = Part{NodeID: p.nodes[b.node].ID, SlotIDs: b.take(h.n)}
+		parts[i].SlotIDs = b.take(h.n)
+		p.rooms[b.node].give(parts[i].Uses, h.n, false)
 		if p.head != nil {
 			b.spare = p.spareOf(h.block)
 		}
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
-	p.addHeld(r.Quotas, r.Slots, 0)
-	p.start(r, placement)
+	p.start(r, Placement{ID: r.ID, Parts: parts})
+	return served
 }
 
 // start notes a placement, also where it decides about the next ones of its group.
 func (p *planner) start(r *Request, to Placement) {
 	p.note(r, to)
+	p.hold(r, to.Parts)
 	p.result.Place = append(p.result.Place, to)
 }
 
 // promise keeps slots for a request until those who hold them have left.
 func (p *planner) promise(r *Request, picks []hold) {
 	p.wait(r, p.whyPromised(r, picks))
-	for _, h := range picks {
+	parts := each.Of(picks, func(h hold) Part { return p.partOn(r, p.blocks[h.block].node, h.n) })
+	for i, h := range picks {
 		b := &p.blocks[h.block]
 		b.promised += h.n
 		b.tasks = append(b.tasks, h.n)
+		p.rooms[b.node].give(parts[i].Uses, h.n, true)
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
-	p.addHeld(r.Quotas, r.Slots, 0)
+	p.hold(r, parts)
 }
 
 // nameOf is how a sentence names what a task belongs to.

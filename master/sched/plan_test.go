@@ -20,11 +20,11 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // records what Plan answers, or when Starts expects what waits; -rewrite records again.
 //
 //	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
-//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 rack=r1 links=0-3;4-7 out="is draining"
-//	quota q of="workspace a" hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
+//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 rack=r1 links=0-3;4-7 has=16000/65536 share=1750/7168 cores=8 out="is draining"
+//	quota q of="workspace a" bounds=memory hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2 quota=q
-//	run r2 on=n1:4-7 ends=60 again
-//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 quota=q
+//	run r2 on=n1:4-7 uses=4000/16384 ends=60 again
+//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 cpus=4 mem=8192 quota=q
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -138,7 +138,7 @@ func (s *scene) quotasOf(names string) (list []*Quota) {
 }
 
 func parseQuota(args map[string]string) *Quota {
-	q := &Quota{Of: args["of"], Where: args["in"], Raise: "administrators of the cluster can raise it", Spent: args["spent"],
+	q := &Quota{Kind: map[string]Kind{"cpus": Processors, "memory": Memory}[args["bounds"]], Of: args["of"], Where: args["in"], Raise: "administrators of the cluster can raise it", Spent: args["spent"],
 		Elsewhere: Held{number(args["elsewhere"]), number(args["leaving"])}}
 	for key, bound := range map[string]**int{"soft": &q.Soft, "hard": &q.Hard} {
 		if args[key] != "" {
@@ -233,12 +233,21 @@ func parseNode(name string, args map[string]string) Node {
 	for _, i := range numbers(args["taken"]) {
 		n.Slots[i].Taken = "web"
 	}
+	if has, known := args["has"]; known {
+		n.Supply = &Supply{Free: amount(has), Slot: amount(args["share"]), Aux: Amount{100, 256}, Least: Amount{50, 64}, MHz: amount(has).MHz, Cores: number(args["cores"])}
+	}
 	for group, slots := range strings.Split(args["links"], ";") {
 		for _, i := range numbers(slots) {
 			n.Slots[i].LinkGroup = group + 1
 		}
 	}
 	return n
+}
+
+// amount reads "4000/16384", MHz and MiB.
+func amount(s string) Amount {
+	mhz, mb, _ := strings.Cut(s, "/")
+	return Amount{number(mhz), number(mb)}
 }
 
 func parseRunning(id string, args map[string]string) Running {
@@ -253,7 +262,7 @@ func parseRunning(id string, args map[string]string) Running {
 	}
 	for part := range strings.SplitSeq(args["on"], ";") {
 		node, slots, _ := strings.Cut(part, ":")
-		r.Parts = append(r.Parts, Part{NodeID: node, SlotIDs: numbers(slots)})
+		r.Parts = append(r.Parts, Part{NodeID: node, SlotIDs: numbers(slots), Uses: amount(args["uses"])})
 	}
 	return r
 }
@@ -264,6 +273,7 @@ func parseRequest(id string, args map[string]string) Request {
 	_, mix := args["mix"]
 	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single, EqualParts: equal, MixModels: mix,
 		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
+	r.Ask = Ask{CPUs: float64(number(args["cpus"])), MemoryMB: number(args["mem"])}
 	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
 	if args["turn"] != "" {
 		at := epoch.Add(time.Duration(number(args["turn"])) * time.Second)
@@ -352,10 +362,53 @@ func (s scene) check(r Result) error {
 			return fmt.Errorf("%s: placed %v, waits because %q", q.ID, seen[q.ID], why)
 		}
 	}
+	if err := s.checkRooms(r); err != nil {
+		return err
+	}
 	if err := s.checkBounds(r, requests); err != nil {
 		return err
 	}
 	return s.checkPreemptions(r, requests)
+}
+
+// checkRooms tests that no placement brings a node over its processors or its memory.
+func (s scene) checkRooms(r Result) error {
+	held := map[string]Amount{}
+	for _, run := range s.running {
+		for _, part := range run.Parts {
+			held[part.NodeID] = held[part.NodeID].plus(s.usesOf(part, Ask{}))
+		}
+	}
+	for _, p := range r.Place {
+		q := s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == p.ID })]
+		for _, part := range p.Parts {
+			n := s.nodeOf(part.NodeID)
+			if n.Supply == nil {
+				continue
+			}
+			if want := n.Supply.Of(q.Ask, len(part.SlotIDs)); part.Uses != want {
+				return fmt.Errorf("%s is placed with %+v on %s, and needs %+v", p.ID, part.Uses, n.ID, want)
+			}
+			if held[n.ID] = held[n.ID].plus(part.Uses); !held[n.ID].within(n.Supply.Free) {
+				return fmt.Errorf("with %s, tasks hold %+v of the %+v of %s", p.ID, held[n.ID], n.Supply.Free, n.ID)
+			}
+		}
+	}
+	return nil
+}
+
+func (s scene) nodeOf(id string) Node {
+	if i := slices.IndexFunc(s.nodes, func(n Node) bool { return n.ID == id }); i >= 0 {
+		return s.nodes[i]
+	}
+	return Node{}
+}
+
+func (s scene) usesOf(part Part, ask Ask) Amount {
+	if supply := s.nodeOf(part.NodeID).Supply; supply != nil && part.Uses == (Amount{}) {
+		return supply.Of(ask, len(part.SlotIDs))
+	}
+	return part.Uses
 }
 
 type slotIn struct {
@@ -447,15 +500,20 @@ func (s scene) mayAsk(run Running, q Request) bool {
 	return s.pool.Preemption && run.Priority > q.Priority
 }
 
-// heldUnder counts the slots of a quota that stay held, or all of them.
+// heldBy is what parts of a task hold.
+func (s scene) heldBy(parts []Part, k Kind) int {
+	return k.Of(parts, func(id string) *Supply { return s.nodeOf(id).Supply })
+}
+
+// heldUnder counts what stays held under a quota, or all of it.
 func (s scene) heldUnder(q *Quota, all bool) int {
-	n := q.Elsewhere.Slots
+	n := q.Elsewhere.All
 	if !all {
 		n -= q.Elsewhere.Leaving
 	}
 	for _, r := range s.running {
 		if slices.Contains(r.Quotas, q) && (all || !r.Leaving) {
-			n += r.slots()
+			n += s.heldBy(r.Parts, q.Kind)
 		}
 	}
 	return n
@@ -466,11 +524,11 @@ func (s scene) checkBounds(r Result, requests map[string]Request) error {
 	more := map[*Quota]int{}
 	for _, p := range r.Place {
 		q := requests[p.ID]
-		if q.Slots == 0 {
-			continue
-		}
 		for _, under := range q.Quotas {
-			more[under] += q.Slots
+			if q.Slots == 0 && under.Kind == Slots {
+				continue
+			}
+			more[under] += s.heldBy(p.Parts, under.Kind)
 			if held := s.heldUnder(under, true) + more[under]; under.Hard != nil && held > *under.Hard {
 				return fmt.Errorf("with %s, %s holds %d slots, over the hard bound of %d", q.ID, under.Of, held, *under.Hard)
 			}
@@ -484,8 +542,9 @@ func (s scene) checkBounds(r Result, requests map[string]Request) error {
 
 // within reports whether a request keeps to its soft bounds.
 func (s scene) within(q Request) bool {
+	p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
 	return !slices.ContainsFunc(q.Quotas, func(under *Quota) bool {
-		return under.Soft != nil && s.heldUnder(under, false) > *under.Soft-q.Slots
+		return under.Soft != nil && s.heldUnder(under, false) > *under.Soft-p.needs(&q, under.Kind, nil)
 	})
 }
 

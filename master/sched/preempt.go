@@ -185,23 +185,19 @@ func (w *waiver) exactly(some []int) (undecided []int) {
 	return w.exactly(some[:half])
 }
 
-// besides lets victims off who hold nothing of the request's slots that it has not without them.
+// besides lets victims off who hold nothing that the request needs on its blocks.
 func (w *waiver) besides(picks []hold, some []int) {
-	over := make(map[int]int, len(picks)) // slots that a block has more than the request needs
-	for _, h := range picks {
-		over[h.block] = w.p.blocks[h.block].later() - h.n
+	missing := func(h hold) bool {
+		b := &w.p.blocks[h.block]
+		return b.later() < h.n || !w.p.carries(w.p.laters, w.r, b.node, h.n)
 	}
 	for _, i := range slices.Backward(some) {
-		if slices.ContainsFunc(w.p.holds[i], func(h hold) bool { left, picked := over[h.block]; return picked && left < h.n }) {
+		w.p.setLeaving(i, false)
+		if slices.ContainsFunc(picks, missing) {
+			w.p.setLeaving(i, true)
 			w.needed = append(w.needed, i)
 			continue
 		}
-		for _, h := range w.p.holds[i] {
-			if _, picked := over[h.block]; picked {
-				over[h.block] -= h.n
-			}
-		}
-		w.p.setLeaving(i, false)
 		w.spare(i)
 	}
 }
@@ -214,20 +210,16 @@ func (p *planner) setLeavingAll(some []int, leaving bool) {
 
 // setLeaving counts the slots of a running task among those that become free, or takes them back.
 func (p *planner) setLeaving(i int, leaving bool) {
-	p.leaving[i] = leaving
-	if r := &p.running[i]; len(r.Quotas) > 0 {
-		slots := r.slots()
-		if !leaving {
-			slots = -slots
-		}
-		p.addHeld(r.Quotas, 0, slots)
+	times := 1
+	if p.leaving[i] = leaving; !leaving {
+		times = -1
 	}
+	for _, q := range p.running[i].Quotas {
+		p.addHeld(q, 0, times*q.Kind.Of(p.running[i].Parts, p.supplyOn))
+	}
+	p.leaveRoom(i, times)
 	for _, h := range p.holds[i] {
-		if leaving {
-			p.blocks[h.block].leaving += h.n
-		} else {
-			p.blocks[h.block].leaving -= h.n
-		}
+		p.blocks[h.block].leaving += times * h.n
 		p.changed(h.block)
 	}
 }

@@ -32,6 +32,7 @@ func drawScene(t *rapid.T) scene {
 				free[n.ID] = append(free[n.ID], j)
 			}
 		}
+		n.Supply = drawSupply(t, len(n.Slots))
 		s.nodes = append(s.nodes, n)
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "running") {
@@ -42,7 +43,7 @@ func drawScene(t *rapid.T) scene {
 		}
 		for _, n := range s.nodes {
 			if k := min(len(free[n.ID]), rapid.IntRange(0, 3).Draw(t, "held")); k > 0 {
-				r.Parts = append(r.Parts, Part{NodeID: n.ID, SlotIDs: free[n.ID][:k]})
+				r.Parts = append(r.Parts, Part{NodeID: n.ID, SlotIDs: free[n.ID][:k], Uses: drawUses(t, &n, k)})
 				free[n.ID] = free[n.ID][k:]
 			}
 		}
@@ -60,6 +61,31 @@ func drawScene(t *rapid.T) scene {
 		s.queued = append(s.queued, r)
 	}
 	return s
+}
+
+// drawSupply makes processors and memory that suffice for the shares of all slots, mostly with some to spare; or that are not known.
+func drawSupply(t *rapid.T, slots int) *Supply {
+	if rapid.IntRange(0, 3).Draw(t, "unknown") == 0 {
+		return nil
+	}
+	share := Amount{rapid.IntRange(0, 3).Draw(t, "slot MHz"), rapid.IntRange(0, 3).Draw(t, "slot MB")}
+	more := Amount{rapid.IntRange(0, 4).Draw(t, "MHz"), rapid.IntRange(0, 4).Draw(t, "MB")}
+	return &Supply{Free: share.times(slots).plus(more), Slot: share, Aux: Amount{0, 1}, MHz: 8, Cores: 4}
+}
+
+// drawUses makes what a task holds; the tasks of a scene may hold more of a node than there is, because others have come.
+func drawUses(t *rapid.T, n *Node, slots int) Amount {
+	if n.Supply == nil || rapid.Bool().Draw(t, "unknown") {
+		return Amount{}
+	}
+	return n.Supply.Of(drawAsk(t), slots)
+}
+
+func drawAsk(t *rapid.T) (a Ask) {
+	if rapid.Bool().Draw(t, "asks") {
+		a = Ask{CPUs: float64(rapid.IntRange(0, 4).Draw(t, "cpus")) / 2, MemoryMB: rapid.IntRange(0, 12).Draw(t, "memory")}
+	}
+	return a
 }
 
 func drawChoice(t *rapid.T) *Choice {
@@ -104,7 +130,7 @@ func drawRequest(t *rapid.T, i int) Request {
 		ID: fmt.Sprintf("q%d", i), Group: fmt.Sprintf("g%d", i%3), Slots: rapid.IntRange(0, 8).Draw(t, "slots"), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
 		QueuedAt: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "queued")) * time.Second), SingleNode: rapid.Bool().Draw(t, "single"),
 		EqualParts: rapid.Bool().Draw(t, "equal"), MixModels: rapid.Bool().Draw(t, "mix"),
-		Workspace: drawWorkspace(t), User: drawUser(t),
+		Workspace: drawWorkspace(t), User: drawUser(t), Ask: drawAsk(t),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "avoids") == 0 {
 		r.Avoid = []string{fmt.Sprintf("id%d", rapid.IntRange(0, 4).Draw(t, "avoided"))}
@@ -278,6 +304,11 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 		if head == nil {
 			return
 		}
+		// A request of no slots before it may take another place because of those behind it.
+		s.queued = slices.DeleteFunc(s.queued, func(q Request) bool { return q.Slots == 0 && byImportance(&q, head) < 0 })
+		if head = headOf(s); head == nil {
+			return
+		}
 		delayed++
 		alone := s
 		alone.queued = nil
@@ -289,6 +320,50 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 		with, without := play(s, lasts, head.ID), play(alone, lasts, head.ID)
 		if with != without {
 			t.Fatalf("%s starts at %d with requests behind it, at %d without them", head.ID, with, without)
+		}
+	})
+	if delayed == 0 {
+		t.Fatal("no pool was drawn in which a request had to wait")
+	}
+}
+
+// TestTheFirstTaskWithoutSlotsIsNotDelayed: the first request of no slots that finds no processors or memory starts no later
+// with requests behind it than without them.
+func TestTheFirstTaskWithoutSlotsIsNotDelayed(t *testing.T) {
+	delayed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		s.pool.Preemption, s.pool.Scheduler, s.pool.MaxAux = false, pool.Scheduler{}, 100
+		for i := range s.running {
+			s.running[i].Leaving, s.running[i].Quotas = false, nil
+		}
+		lasts := map[string]int{}
+		for _, r := range s.running {
+			lasts[r.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
+		}
+		for i := range s.queued {
+			q := &s.queued[i]
+			q.MaxSlots, q.NotBefore, q.Quotas = nil, time.Time{}, nil
+			q.Slots *= rapid.IntRange(0, 1).Draw(t, "has slots")
+			lasts[q.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
+		}
+		p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
+		p.policy = newByPriority(p, nil)
+		alone := s
+		alone.queued = nil
+		for _, q := range sortedByImportance(s.queued) {
+			alone.queued = append(alone.queued, *q)
+			if p.consider(q, epoch); p.auxHead != nil || p.head != nil {
+				break
+			}
+		}
+		if p.auxHead == nil {
+			return
+		}
+		delayed++
+		with, without := play(s, lasts, p.auxHead.ID), play(alone, lasts, p.auxHead.ID)
+		if with != without {
+			t.Fatalf("%s starts at %d with requests behind it, at %d without them", p.auxHead.ID, with, without)
 		}
 	})
 	if delayed == 0 {

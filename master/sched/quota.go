@@ -3,11 +3,23 @@ package sched
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
-// A Quota bounds the slots that requests and running tasks hold together. They share a quota by its
+// A Kind is what a quota bounds.
+type Kind int
+
+// The kinds, with the units of bounds.
+const (
+	Slots      Kind = iota
+	Processors      // thousandths of processors
+	Memory          // MiB
+)
+
+// A Quota bounds the slots, the processors or the memory that requests and running tasks hold together. They share a quota by its
 // pointer, and the planner counts what they hold in the pool.
 //
 // No request starts over a hard bound. A request over a soft bound starts only on slots that all
@@ -17,14 +29,54 @@ type Quota struct {
 	Of        string // whom it bounds, as sentences name it: "workspace research"
 	Where     string // "pool gpu", "all pools"
 	Raise     string // who can raise it, as the end of a sentence
-	Soft      *int   // slots; nil: no bound
+	Kind      Kind
+	Soft      *int // in units of the kind; nil: no bound
 	Hard      *int
 	Elsewhere Held   // in other pools, if the quota is for all pools
 	Spent     string // why no request may start, if its slot-hours are used up: a sentence; "" if requests may
 }
 
-// Held is what tasks hold: all slots, and how many of these belong to tasks that were asked to leave.
-type Held struct{ Slots, Leaving int }
+// Held is what tasks hold, in units of a kind, and how much of that belongs to tasks that were asked to leave.
+type Held struct{ All, Leaving int }
+
+// of is what a part of a task holds.
+func (k Kind) of(slots int, uses Amount, on *Supply) int {
+	switch {
+	case k == Slots:
+		return slots
+	case k == Memory:
+		return uses.MemoryMB
+	case on == nil || on.MHz == 0:
+		return 0
+	}
+	return int(math.Round(float64(uses.MHz) / float64(on.MHz) * float64(on.Cores) * 1000))
+}
+
+// Of is what parts of a task hold on these nodes.
+func (k Kind) Of(parts []Part, supply func(node string) *Supply) (n int) {
+	for _, part := range parts {
+		n += k.of(len(part.SlotIDs), part.Uses, supply(part.NodeID))
+	}
+	return n
+}
+
+// number writes a number of a kind, and words also names the kind.
+func (k Kind) number(n int) string {
+	unit := map[Kind]float64{Slots: 1, Processors: 1000, Memory: 1024}[k]
+	return strconv.FormatFloat(math.Ceil(float64(n)/unit*1000)/1000, 'f', -1, 64)
+}
+
+func (k Kind) words(n int) string {
+	switch {
+	case k == Memory:
+		return k.number(n) + " GiB of memory"
+	case k == Processors && n == 1000:
+		return "1 processor"
+	case k == Processors:
+		return k.number(n) + " processors"
+	}
+	return slotsOf(n)
+}
 
 // bounds counts what is held under each quota, and in each group.
 type bounds struct {
@@ -39,8 +91,8 @@ type bounds struct {
 
 // boundText is all that decides the sentence of a request that a hard bound keeps waiting.
 type boundText struct {
-	quota       *Quota
-	slots, held int
+	quota      *Quota
+	need, held int
 }
 
 // lentText is the same for a soft bound, with the sentence that it completes.
@@ -51,18 +103,45 @@ type lentText struct {
 }
 
 // countBounds counts what running tasks hold.
-func countBounds(running []Running) bounds {
+func (inv *inventory) countBounds() bounds {
 	b := bounds{held: map[*Quota]Held{}, inGroup: map[string]int{}}
-	for i := range running {
-		r := &running[i]
+	for i := range inv.running {
+		r := &inv.running[i]
 		b.inGroup[r.Group] += r.slots()
-		leaving := 0
-		if r.Leaving {
-			leaving = r.slots()
+		for _, q := range r.Quotas {
+			n, leaving := q.Kind.Of(r.Parts, inv.supplyOn), 0
+			if r.Leaving {
+				leaving = n
+			}
+			b.addHeld(q, n, leaving)
 		}
-		b.addHeld(r.Quotas, r.slots(), leaving)
 	}
 	return b
+}
+
+// supplyOn is what a node has; nil if that is not known.
+func (inv *inventory) supplyOn(node string) *Supply {
+	if i, there := inv.nodeIndex[node]; there {
+		return inv.nodes[i].Supply
+	}
+	return nil
+}
+
+// needs is what a request holds under a quota: with these parts, or at least if they are not known yet.
+func (p *planner) needs(r *Request, k Kind, parts []Part) int {
+	switch {
+	case k == Slots:
+		return r.Slots
+	case parts != nil:
+		return k.Of(parts, p.supplyOn)
+	case p.smallest == nil:
+		return 0
+	}
+	nodes := 1
+	if r.Slots > 0 {
+		nodes = max(1, p.fewest(r).nodes)
+	}
+	return nodes * k.of(0, p.smallest.Of(r.Ask, r.Slots/nodes), p.smallest)
 }
 
 // overMax reports whether a request would bring its group over the slots that the group may hold.
@@ -70,50 +149,57 @@ func (b *bounds) overMax(r *Request) bool {
 	return r.MaxSlots != nil && b.inGroup[r.Group]+r.Slots > *r.MaxSlots
 }
 
-func (b *bounds) addHeld(under []*Quota, slots, leaving int) {
-	for _, q := range under {
-		h := b.heldUnder(q)
-		b.held[q] = Held{h.Slots + slots, h.Leaving + leaving}
+func (b *bounds) addHeld(q *Quota, n, leaving int) {
+	h := b.heldUnder(q)
+	b.held[q] = Held{h.All + n, h.Leaving + leaving}
+}
+
+// hold counts what a request holds from now on.
+func (p *planner) hold(r *Request, parts []Part) {
+	for _, q := range r.Quotas {
+		p.addHeld(q, p.needs(r, q.Kind, parts), 0)
 	}
 }
 
 func (b *bounds) heldUnder(q *Quota) Held {
-	h, counted := b.held[q]
-	if !counted {
-		return q.Elsewhere
+	if h, counted := b.held[q]; counted {
+		return h
 	}
-	return h
+	return q.Elsewhere
 }
 
-// stays is how many slots are held under a quota by tasks that were not asked to leave.
+// stays is what is held under a quota by tasks that were not asked to leave.
 func (b *bounds) stays(q *Quota) int {
 	h := b.heldUnder(q)
-	return h.Slots - h.Leaving
+	return h.All - h.Leaving
 }
 
-// overHard returns why a request may not start under its quotas; "" if it may. Slots of tasks that are
-// leaving still count: the bound holds at every moment.
-func (b *bounds) overHard(r *Request) string {
+// overHard returns why a request may not start under its quotas; "" if it may. What tasks that are
+// leaving hold still counts: the bound holds at every moment. Slots and slot-hours do not bound requests of 0 slots.
+func (p *planner) overHard(r *Request, parts []Part) string {
 	for _, q := range r.Quotas {
+		if r.Slots <= 0 && q.Kind == Slots {
+			continue
+		}
 		if q.Spent != "" {
 			return q.Spent
 		}
-		if held := b.heldUnder(q).Slots; q.Hard != nil && held+r.Slots > *q.Hard {
-			return b.whyHard(q, r.Slots, held)
+		if held, need := p.heldUnder(q).All, p.needs(r, q.Kind, parts); q.Hard != nil && held+need > *q.Hard {
+			return p.whyHard(q, need, held)
 		}
 	}
 	return ""
 }
 
-func (b *bounds) whyHard(q *Quota, slots, held int) string {
-	key := boundText{q, slots, held}
+func (b *bounds) whyHard(q *Quota, need, held int) string {
+	key := boundText{q, need, held}
 	text := b.sentences[key]
 	if text != "" {
 		return text
 	}
-	text = fmt.Sprintf("needs %s; %s holds %d of the %s of its quota in %s, and %s", slotsOf(slots), q.Of, held, slotsOf(*q.Hard), q.Where, q.Raise)
-	if slots > *q.Hard {
-		text = fmt.Sprintf("needs %s, more than the %s of the quota of %s in %s; %s", slotsOf(slots), slotsOf(*q.Hard), q.Of, q.Where, q.Raise)
+	text = fmt.Sprintf("needs %s; %s holds %s of the %s of its quota in %s, and %s", q.Kind.words(need), q.Of, q.Kind.number(held), q.Kind.words(*q.Hard), q.Where, q.Raise)
+	if need > *q.Hard {
+		text = fmt.Sprintf("needs %s, more than the %s of the quota of %s in %s; %s", q.Kind.words(need), q.Kind.words(*q.Hard), q.Of, q.Where, q.Raise)
 	}
 	if b.sentences == nil {
 		b.sentences = map[boundText]string{}
@@ -123,29 +209,46 @@ func (b *bounds) whyHard(q *Quota, slots, held int) string {
 }
 
 // overSoft finds a quota whose soft bound a request would exceed; nil if there is none.
-func (b *bounds) overSoft(r *Request) *Quota {
+func (p *planner) overSoft(r *Request, parts []Part) *Quota {
 	for _, q := range r.Quotas {
-		if q.Soft != nil && b.stays(q)+r.Slots > *q.Soft {
+		if q.Soft != nil && (r.Slots > 0 || q.Kind != Slots) && p.stays(q)+p.needs(r, q.Kind, parts) > *q.Soft {
 			return q
 		}
 	}
 	return nil
 }
 
+// bounded sets a request aside that a quota keeps from starting now, with these parts or with any. A late one is over a soft bound.
+func (p *planner) bounded(r *Request, parts []Part, late bool) bool {
+	if r.Slots > 0 && p.overMax(r) {
+		p.wait(r, p.whyQuota(r))
+		return true
+	}
+	if why := p.overHard(r, parts); why != "" {
+		p.wait(r, why)
+		return true
+	}
+	if late || p.overSoft(r, parts) == nil {
+		return false
+	}
+	p.late = append(p.late, r)
+	return true
+}
+
 // whySoft explains a request over a soft bound for which others leave no slots.
-func (b *bounds) whySoft(r *Request, sentence string) string {
-	q := b.overSoft(r)
+func (p *planner) whySoft(r *Request, sentence string) string {
+	q := p.overSoft(r, nil)
 	if q == nil { // a task under it was asked to leave meanwhile
 		return sentence
 	}
-	key := lentText{q, b.stays(q), sentence}
-	text := b.lent[key]
+	key := lentText{q, p.stays(q), sentence}
+	text := p.lent[key]
 	if text == "" {
-		text = fmt.Sprintf("%s; %s holds %s in %s, and over its soft quota of %d it gets only slots that others leave idle", sentence, q.Of, slotsOf(key.held), q.Where, *q.Soft)
-		if b.lent == nil {
-			b.lent = map[lentText]string{}
+		text = fmt.Sprintf("%s; %s holds %s in %s, and over its soft quota of %s it gets only slots that others leave idle", sentence, q.Of, q.Kind.words(key.held), q.Where, q.Kind.number(*q.Soft))
+		if p.lent == nil {
+			p.lent = map[lentText]string{}
 		}
-		b.lent[key] = text
+		p.lent[key] = text
 	}
 	return text
 }
@@ -155,11 +258,11 @@ func (b *bounds) whySoft(r *Request, sentence string) string {
 func (b *bounds) demand(r *Request, claimed map[*Quota]int) int {
 	n := r.Slots
 	for _, q := range r.Quotas {
-		if q.Spent != "" || q.Hard != nil && r.Slots > *q.Hard {
+		if q.Spent != "" || q.Kind == Slots && q.Hard != nil && r.Slots > *q.Hard {
 			return 0
 		}
-		if most := q.most(); most != nil {
-			n = min(n, max(0, *most-b.heldUnder(q).Slots-claimed[q]))
+		if most := q.most(); most != nil && q.Kind == Slots {
+			n = min(n, max(0, *most-b.heldUnder(q).All-claimed[q]))
 		}
 	}
 	for _, q := range r.Quotas {
@@ -191,17 +294,15 @@ func (p *planner) borrow(r *Request) outcome {
 		return aside
 	}
 	defer p.worked(r.User, p.looks)
-	if p.overMax(r) {
-		p.wait(r, p.whyQuota(r))
+	if r.Slots <= 0 {
+		p.considerAux(r, true)
 		return aside
 	}
-	if why := p.overHard(r); why != "" {
-		p.wait(r, why)
+	if p.bounded(r, nil, true) {
 		return aside
 	}
-	if picks := p.room(r); picks != nil {
-		p.place(r, picks)
-		return served
+	if o := p.placeNow(r, true); o != waits {
+		return o
 	}
 	p.result.Full[r.ID] = true
 	p.wait(r, p.whySoft(r, p.policy.why(r, p.whyNow(r))))

@@ -24,6 +24,9 @@ func drawQuotas(t *rapid.T) drawnQuotas {
 		}
 		q := &Quota{Of: of, Where: "pool gpu", Raise: "administrators can raise it"}
 		hard := rapid.IntRange(0, 12).Draw(t, "hard")
+		if q.Kind = rapid.SampledFrom([]Kind{Slots, Slots, Processors, Memory}).Draw(t, "kind"); q.Kind == Processors {
+			hard *= 500
+		}
 		if rapid.Bool().Draw(t, "has hard") {
 			q.Hard = &hard
 		}

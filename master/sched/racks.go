@@ -100,9 +100,8 @@ func (f *fit) racksFor(s *shelf, r *Request, w way, brand string) (racks []*rack
 	if !w.uneven {
 		need = w.nodes
 	}
-	for i := range f.largestFirst(s, r, brand) {
+	for i, holds := range f.largestFirst(s, r, brand) {
 		b := &f.blocks[i]
-		holds := s.at[i]
 		if !w.uneven {
 			if part := r.Slots / w.nodes; holds < part || w.filled && len(b.slots) != part {
 				continue

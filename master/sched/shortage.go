@@ -93,8 +93,7 @@ func (s *shortage) settle(placed []Placement) {
 		for _, part := range p.Parts {
 			s.short.Uses[part.NodeID] = true
 		}
-		s.running = append(s.running, Running{ID: r.ID, Group: r.Group, Priority: r.Priority, StartedAt: s.now, Preemptible: r.Preemptible,
-			MaxSlots: r.MaxSlots, Parts: p.Parts, Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas})
+		s.running = append(s.running, r.started(s.now, p.Parts))
 	}
 	s.waiting = rest
 }

@@ -28,10 +28,7 @@ func (p *planner) shrink() {
 		if held[group] <= most {
 			continue
 		}
-		slices.SortFunc(members, func(i, j int) int {
-			a, b := &p.running[i], &p.running[j]
-			return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
-		})
+		slices.SortFunc(members, p.youngerFirst)
 		for _, i := range members {
 			if held[group] <= most {
 				break

@@ -112,8 +112,7 @@ func (f *future) plan() {
 	f.queued = slices.DeleteFunc(f.queued, func(q Request) bool {
 		parts, starts := placed[q.ID]
 		if starts {
-			f.running = append(f.running, Running{ID: q.ID, Group: q.Group, Priority: q.Priority, StartedAt: f.now, Preemptible: q.Preemptible, MaxSlots: q.MaxSlots,
-				Workspace: q.Workspace, User: q.User, Weight: q.Weight, Quotas: q.Quotas, Parts: parts})
+			f.running = append(f.running, q.started(f.now, parts))
 		}
 		return starts
 	})
@@ -177,10 +176,10 @@ func (f *future) why(r Request) string {
 	}
 	least := f.planner.avoid(&r)
 	spent := slices.ContainsFunc(r.Quotas, func(q *Quota) bool { return q.Spent != "" })
-	above := slices.IndexFunc(r.Quotas, func(q *Quota) bool { return q.Hard != nil && r.Slots > *q.Hard })
+	above := slices.IndexFunc(r.Quotas, func(q *Quota) bool { return q.Hard != nil && f.planner.needs(least, q.Kind, nil) > *q.Hard })
 	switch {
 	case above >= 0:
-		return fmt.Sprintf("it needs more than the %s of the quota of %s", slotsOf(*r.Quotas[above].Hard), r.Quotas[above].Of)
+		return fmt.Sprintf("it needs more than the %s of the quota of %s", r.Quotas[above].Kind.words(*r.Quotas[above].Hard), r.Quotas[above].Of)
 	case r.Slots > 0 && (f.planner.fewest(least).nodes == 0 || r.MaxSlots != nil && r.Slots > *r.MaxSlots), r.Slots <= 0 && !f.planner.auxElsewhere(least):
 		return "it cannot start even after all running tasks have ended"
 	case spent:

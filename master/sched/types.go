@@ -12,10 +12,11 @@ type Node struct {
 	Name        string
 	Address     string
 	Slots       []Slot
-	Schedulable bool   // ready, eligible, not draining, enabled by its operators
-	Why         string // why not, in words that follow the node's name: "is draining"
-	Spot        bool   // the machine can go away at any time
-	Rack        string // its rack or fabric; "" if the pool does not ask or the node does not say
+	Schedulable bool    // ready, eligible, not draining, enabled by its operators
+	Why         string  // why not, in words that follow the node's name: "is draining"
+	Spot        bool    // the machine can go away at any time
+	Rack        string  // its rack or fabric; "" if the pool does not ask or the node does not say
+	Supply      *Supply `json:"-"` // its processors and memory for the tasks of a pool; nil: not known, and not counted
 
 	like string // the node as which choices rate it, if it is one that could be added (shortage.go)
 }
@@ -65,7 +66,8 @@ type Request struct {
 	ID          string // allocation
 	Group       string // its experiment, as messages name it: "experiment 12"; or the UUID of its task
 	Slots       int    // 0 for an auxiliary task
-	Priority    int    // 1 is most important
+	Ask         Ask
+	Priority    int // 1 is most important
 	QueuedAt    time.Time
 	NotBefore   time.Time         // a pause after a failed start; zero for none
 	SingleNode  bool              // must run on one node
@@ -112,10 +114,17 @@ type Running struct {
 	Quotas    []*Quota
 }
 
+// started is the task that a request becomes.
+func (r *Request) started(now time.Time, parts []Part) Running {
+	return Running{ID: r.ID, Group: r.Group, Priority: r.Priority, StartedAt: now, Preemptible: r.Preemptible, MaxSlots: r.MaxSlots, Parts: parts,
+		Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas}
+}
+
 // A Part has the slots of a task on one node. The parts are in the order of the ranks.
 type Part struct {
 	NodeID  string
-	SlotIDs []int // empty for a task of 0 slots
+	SlotIDs []int  // empty for a task of 0 slots
+	Uses    Amount // beside its slots; zero: not known
 }
 
 // A Placement starts a request.

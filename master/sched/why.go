@@ -65,6 +65,9 @@ func (e *explainer) explainNever(r *Request) string {
 	if size == 0 {
 		return fmt.Sprintf("needs %s; pool %s has no usable slot%s", slotsOf(r.Slots), e.pool.Name, e.asides(r))
 	}
+	if why := e.whyNoRoom(e.capacity, r, way{nodes: 1, uneven: !r.SingleNode}); why != "" {
+		return why
+	}
 	if r.SingleNode {
 		return fmt.Sprintf("needs %s on one node; the largest node of pool %s, %s, has %d%s",
 			slotsOf(r.Slots), e.pool.Name, e.nodeOf(i), size, e.asides(r))
@@ -126,11 +129,17 @@ func (e *explainer) whyNow(r *Request) string {
 }
 
 func (e *explainer) explain(r *Request) string {
+	if r.Slots <= 0 {
+		return e.whyAux(r)
+	}
 	if e.ahead != nil && e.find(e.opens, r) != nil {
 		return e.policy.behind(e.ahead)
 	}
 	needs := "needs " + slotsOf(r.Slots)
 	w := e.fewest(r)
+	if why := e.whyNoRoom(e.opens, r, w); why != "" {
+		return why
+	}
 	i, size := e.largest(e.opens, r)
 	switch {
 	case w.nodes == 1 && r.Slots > 1:
@@ -156,15 +165,52 @@ func (e *explainer) explain(r *Request) string {
 	return fmt.Sprintf("%s; the largest free block in pool %s is %d, on node %s%s", needs, e.pool.Name, size, e.nodeOf(i), e.asides(r))
 }
 
+// whyNoRoom explains a request for which there are enough slots, but on nodes with too few processors or too little memory: it names the node
+// that has most memory. "" if that is not why.
+func (e *explainer) whyNoRoom(s *shelf, r *Request, w way) string {
+	part := func(i int) int { // of the request on a block
+		if w.uneven {
+			return max(1, min(s.at[i], r.Slots))
+		}
+		return r.Slots / w.nodes
+	}
+	best, enough := -1, 0
+	for i := range e.blocks {
+		if s.at[i] < part(i) || e.excluded(r, i) {
+			continue
+		}
+		enough += s.at[i]
+		if node := e.blocks[i].node; !e.carries(s, r, node, part(i)) && (best < 0 || e.roomOn(s, node).MemoryMB > e.roomOn(s, e.blocks[best].node).MemoryMB) {
+			best = i
+		}
+	}
+	if best < 0 || enough < r.Slots {
+		return ""
+	}
+	have := map[bool]string{true: "for tasks", false: "free"}[s == e.capacity]
+	return fmt.Sprintf("needs %s; node %s has %s %s, but %s%s", slotsOf(r.Slots), e.nodeOf(best), slotsOf(s.at[best]), have, e.lacking(s, r, e.blocks[best].node, part(best)), e.asides(r))
+}
+
+// lacking says what a node has too little of for a part of a request.
+func (e *explainer) lacking(s *shelf, r *Request, node, slots int) string {
+	supply, has := e.rooms[node].supply, e.roomOn(s, node).most(Amount{})
+	needs := supply.Of(r.Ask, slots)
+	there, wanted := fmt.Sprintf("%d MiB of memory", has.MemoryMB), fmt.Sprintf("%d MiB", needs.MemoryMB)
+	if needs.MemoryMB <= has.MemoryMB {
+		there, wanted = Processors.words(Processors.of(0, has, supply)), Processors.words(Processors.of(0, needs, supply))
+	}
+	return there + "; the task needs " + wanted
+}
+
 // mostOpen is how many slots are free on so many nodes of a request, at most, and their names.
 func (f *fit) mostOpen(r *Request, nodes int) (most int, names []string) {
 	for _, brand := range f.brandsOf(r) {
 		sum, at := 0, []string(nil)
-		for i := range f.largestFirst(f.opens, r, brand) {
+		for i, open := range f.largestFirst(f.opens, r, brand) {
 			if len(at) == nodes {
 				break
 			}
-			sum += f.blocks[i].open()
+			sum += open
 			at = append(at, f.nodeOf(i))
 		}
 		if sum > most {
@@ -210,23 +256,6 @@ func (e *explainer) whyPromised(r *Request, picks []hold) string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("waits for the slots of %s", list(slices.Compact(names)))
-}
-
-func (e *explainer) whyAux(r *Request) string {
-	if e.schedulable == 0 {
-		return e.whyNoNode()
-	}
-	if e.pool.MaxAux <= 0 {
-		return fmt.Sprintf("pool %s accepts no tasks of 0 slots (its max_aux_containers_per_agent is %d)", e.pool.Name, e.pool.MaxAux)
-	}
-	if why := e.whyExcluded(r); why != "" {
-		return why
-	}
-	if !slices.ContainsFunc(e.nodes, func(n Node) bool { return n.Schedulable && !e.tooShortLived(r, e.nodeIndex[n.ID]) }) {
-		return fmt.Sprintf("tasks of 0 slots do not run on spot machines, and pool %s has no other node in order; an operator can allow it with aux_on_spot", e.pool.Name)
-	}
-	return fmt.Sprintf("every node of pool %s is full with tasks of 0 slots (max_aux_containers_per_agent is %d)%s",
-		e.pool.Name, e.pool.MaxAux, e.asides(r))
 }
 
 func (e *explainer) whyNoNode() string {

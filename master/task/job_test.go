@@ -196,7 +196,7 @@ func TestProcessorsThatATaskAsksFor(t *testing.T) {
 		whole      bool
 		mhz, cores int
 	}{{"", 2, false, 5000, 0}, {"resources: {cpus: 3}", 2, false, 7500, 0}, {"resources: {cpus: 0.5}", 1, false, 1250, 0}, {"resources: {cpus: 0.5}", 0, false, 1250, 0},
-		{"", 2, true, 5000, 2}, {"resources: {cpus: 2.5}", 1, true, 6250, 3}} {
+		{"", 2, true, 5000, 2}, {"resources: {cpus: 2.5}", 1, true, 7500, 3}} {
 		of := processes()
 		of.Slots = pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 400, WholeCores: c.whole}
 		a := read(t, Row{TrialID: 1, Config: completed(t, c.more)})

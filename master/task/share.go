@@ -5,7 +5,9 @@ import (
 	"math"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sched"
 )
 
 // The CPU and memory that a task's job requests from Nomad. Nomad does not place other jobs on
@@ -33,6 +35,7 @@ type Placed struct {
 	Devices  []string // Nomad's ids of its slots' devices; empty if the slots are cores
 	Platform string   // of its node, <os>-<arch>; "": unknown
 	Node     Node
+	Uses     sched.Amount // as the scheduler has counted it; zero: attempts that an earlier release placed
 }
 
 // A Node has the resources of a member's node, as Nomad counts them; zero: unknown.
@@ -47,30 +50,42 @@ type Node struct {
 
 // member returns a member with its CPU and memory.
 func (m Placed) member(a *Attempt, of *pool.Pool) jobspecs.Member {
-	j := jobspecs.Member{NodeID: m.NodeID, NodeName: m.NodeName, Address: m.Node.Address, SlotIDs: m.SlotIDs, DeviceIDs: m.Devices, MemoryMB: of.AuxMemoryMB, MHz: auxMHz}
-	if n := len(j.SlotIDs); n > 0 {
-		memory, mhz := slotShare(of.Slots, m.Node)
-		j.MemoryMB, j.MHz, j.MemoryMaxMB = n*memory, n*mhz, n*of.Slots.MemoryMaxMBPerSlot
-		if of.Slots.WholeCores {
-			j.Cores = n * of.Slots.CoresPerSlot
-		}
-	}
-	if a.Type == Notebook || a.Type == Tensorboard {
-		j.MemoryMB = max(j.MemoryMB, pagesMemoryMB)
-	}
 	cpus, memory := a.asked()
-	if memory != nil {
-		j.MemoryMB = int((int64(*memory) + 1<<20 - 1) >> 20)
-	}
-	if cpus != nil {
-		if m.Node.Cores > 0 {
-			j.MHz = max(1, int(*cpus*float64(m.Node.MHz)/float64(m.Node.Cores)))
-		}
-		if j.Cores > 0 {
+	supply := SupplyOf(of, m.Node)
+	uses := cmp.Or(m.Uses, supply.Of(AskOf(a.Type, optional.Value(cpus), int64(optional.Value(memory))), len(m.SlotIDs)))
+	j := jobspecs.Member{NodeID: m.NodeID, NodeName: m.NodeName, Address: m.Node.Address, SlotIDs: m.SlotIDs, DeviceIDs: m.Devices, MemoryMB: uses.MemoryMB, MHz: uses.MHz}
+	if n := len(j.SlotIDs); n > 0 {
+		j.MemoryMaxMB = n * of.Slots.MemoryMaxMBPerSlot
+		if j.Cores = wholeCores(of.Slots) * n; j.Cores > 0 && cpus != nil {
 			j.Cores = int(math.Ceil(*cpus))
 		}
 	}
 	return j
+}
+
+// AskOf is what a task of this type, "" for a trial, asks for by resources.cpus and resources.memory, which are 0 if not set.
+func AskOf(kind string, cpus float64, memory int64) sched.Ask {
+	ask := sched.Ask{CPUs: cpus, MemoryMB: int((memory + 1<<20 - 1) >> 20)}
+	if kind == Notebook || kind == Tensorboard {
+		ask.LeastMemoryMB = pagesMemoryMB
+	}
+	return ask
+}
+
+// SupplyOf is what a node has for tasks of a pool, of which none has come yet.
+func SupplyOf(of *pool.Pool, n Node) sched.Supply {
+	memory, mhz := slotShare(of.Slots, n)
+	return sched.Supply{Free: sched.Amount{MHz: n.FreeMHz, MemoryMB: n.FreeMemoryMB}, Slot: sched.Amount{MHz: mhz, MemoryMB: memory},
+		Aux: sched.Amount{MHz: auxMHz, MemoryMB: of.AuxMemoryMB}, Least: sched.Amount{MHz: jobspecs.MinimalMHz, MemoryMB: jobspecs.MinimalMemoryMB},
+		MHz: n.MHz, Cores: n.Cores, CoresPerSlot: wholeCores(of.Slots)}
+}
+
+// wholeCores is how many cores a slot has that no other task may use; 0: it has MHz.
+func wholeCores(cut pool.Slots) int {
+	if cut.WholeCores {
+		return cut.CoresPerSlot
+	}
+	return 0
 }
 
 // slotShare returns the memory and CPU of one slot. Slots that are devices divide the node's

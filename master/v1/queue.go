@@ -162,7 +162,7 @@ type Quota struct {
 	Period        QuotaPeriod  `json:"period"`
 	Soft          *int         `json:"soft"`
 	Hard          *int         `json:"hard"`
-	Used          float64      `json:"used"`         // slots that are held now, or slot-hours of the current period
+	Used          float64      `json:"used"`         // slots, processors or GiB that are held now, or slot-hours of the current period
 	PeriodStart   *time.Time   `json:"periodStart"`  // of slot-hours
 	PeriodEnd     *time.Time   `json:"periodEnd"`    // of slot-hours; null without end
 	MeasuredTime  *time.Time   `json:"measuredTime"` // when slot-hours were counted
@@ -174,6 +174,8 @@ type QuotaMeasure string
 // The values of QuotaMeasure.
 const (
 	QuotaMeasureSlots     QuotaMeasure = "slots"      // held at the same time
+	QuotaMeasureCPUs      QuotaMeasure = "cpus"       // processors, held at the same time
+	QuotaMeasureMemory    QuotaMeasure = "memory"     // GiB, held at the same time
 	QuotaMeasureSlotHours QuotaMeasure = "slot_hours" // used in a period
 )
 
@@ -183,7 +185,7 @@ type QuotaPeriod string
 
 // The values of QuotaPeriod.
 const (
-	QuotaPeriodNone  QuotaPeriod = "" // of slots
+	QuotaPeriodNone  QuotaPeriod = "" // of what is held
 	QuotaPeriodDay   QuotaPeriod = "day"
 	QuotaPeriodWeek  QuotaPeriod = "week"
 	QuotaPeriodMonth QuotaPeriod = "month"

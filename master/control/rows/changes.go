@@ -119,6 +119,8 @@ type PlacedMember struct {
 	SlotIDs  []int
 	Devices  []string // ids of the slots' devices; empty if the slots are cores
 	Model    string   // of the devices
+	MHz      int      // as Nomad counts its processors and its memory; 0 if its node does not say what it has
+	MemoryMB int
 }
 
 func queueExperiment(b *database.Statements, e ExperimentChange) {
@@ -195,8 +197,8 @@ func queuePlacement(b *database.Statements, p Placement) {
 		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
 	for _, m := range p.Members {
 		b.QueueOne("member of "+p.AllocationID, `
-			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, model) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...), m.Model)
+			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, model, mhz, memory_mb) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...), m.Model, m.MHz, m.MemoryMB)
 	}
 	b.Queue(queue.RecordUsage, p.AllocationID)
 }

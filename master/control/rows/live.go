@@ -148,6 +148,8 @@ type LiveMember struct {
 	NodeName       string     `db:"node_name"`
 	SlotIDs        []int      `db:"slot_ids"`
 	Devices        []string   `db:"devices"`
+	MHz            int        `db:"mhz"` // as Nomad counts its processors and its memory; 0 if an earlier release placed it
+	MemoryMB       int        `db:"memory_mb"`
 	NomadAllocID   string     `db:"nomad_alloc_id"`
 	NomadStatus    string     `db:"nomad_status"`
 	NomadDetail    string     `db:"nomad_detail"`
@@ -237,7 +239,7 @@ const (
 	FROM allocations WHERE id = ANY($1)`
 
 	memberRows = `
-	SELECT m.xmin AS row_version, m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
+	SELECT m.xmin AS row_version, m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.mhz, m.memory_mb, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
 		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.preempted, m.leftover_read_at
 	FROM members m WHERE m.allocation_id = ANY($1) ORDER BY m.allocation_id, m.rank`
 )

@@ -16,6 +16,8 @@ export function boundedBy(q: Quota): string {
 
 export const measures = [
   { key: 'slots', title: 'slots at the same time', measure: 'slots', period: '' },
+  { key: 'cpus', title: 'processors at the same time', measure: 'cpus', period: '' },
+  { key: 'memory', title: 'GiB of memory at the same time', measure: 'memory', period: '' },
   { key: 'day', title: 'slot-hours of each day', measure: 'slot_hours', period: 'day' },
   { key: 'week', title: 'slot-hours of each week', measure: 'slot_hours', period: 'week' },
   { key: 'month', title: 'slot-hours of each month', measure: 'slot_hours', period: 'month' },

@@ -57,7 +57,7 @@ export function Quotas() {
             <button type="button" class="main" onClick={() => setEditing('new')}>New quota</button>
           </>
         }
-        empty={!list.data ? (list.error ? null : <Loading />) : <Empty title={name ? 'No quota matches.' : 'There is no quota.'}><p>A quota bounds how many slots a workspace, a project or a user holds at the same time, or how many slot-hours they use.</p></Empty>} />
+        empty={!list.data ? (list.error ? null : <Loading />) : <Empty title={name ? 'No quota matches.' : 'There is no quota.'}><p>A quota bounds how many slots, processors or how much memory a workspace, a project or a user holds at the same time, or how many slot-hours they use.</p></Empty>} />
       {editing && <Edit of={editing === 'new' ? null : editing} close={() => setEditing(null)} done={list.reload} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </>
@@ -104,7 +104,7 @@ function Edit({ of, close, done }: { of: Quota | null; close: () => void; done: 
       )}
       <label>Soft bound<input name="soft" inputMode="numeric" autocomplete="off" defaultValue={of?.soft ?? ''} placeholder="none" /></label>
       <label>Hard bound<input name="hard" inputMode="numeric" autocomplete="off" defaultValue={of?.hard ?? ''} placeholder="none" /></label>
-      <p class="faint small">Nothing new starts over the hard bound. Over the soft bound of slots, tasks get only slots that others leave idle, and are preempted for them.</p>
+      <p class="faint small">Nothing new starts over the hard bound. Over the soft bound of what is held, tasks get only slots that others leave idle, and are preempted for them.</p>
     </Dialog>
   );
 }
