@@ -25,6 +25,8 @@ import (
 func main() {
 	o := options{}
 	flag.StringVar(&o.curves, "curves", "integration/bench/curves", "folder of the tables")
+	flag.StringVar(&o.tables, "tables", "", "folder of other tables (NAME.tbl.gz, NAME.sur.gz), to run on instead")
+	flag.StringVar(&o.setting, "setting", "", "with -tables: settings whose names contain this, such as \"8 workers\" or \"1 worker, batches\"")
 	flag.IntVar(&o.seeds, "seeds", 30, "how many runs of each searcher")
 	flag.IntVar(&o.first, "first", 1000, "the first seed; those below were used to settle the constants of tpe")
 	flag.IntVar(&o.workers, "workers", 4, "trials at once")
@@ -44,9 +46,9 @@ func main() {
 }
 
 type options struct {
-	curves, only, optuna, way, add, plot, json string
-	seeds, first, workers, trials              int
-	budget                                     int64
+	curves, only, optuna, way, add, plot, json, tables, setting string
+	seeds, first, workers, trials                               int
+	budget                                                      int64
 }
 
 // A method is a searcher as it would be written in an experiment's configuration.
@@ -56,13 +58,14 @@ func methods() []method {
 	const many = "max_trials: TRIALS, max_concurrent_trials: WORKERS"
 	return []method{
 		{"random", "name: random, " + many},
-		{"ASHA, stopping", "name: async_halving, num_rungs: 4, stop_once: true, " + many},
-		{"ASHA, promotion", "name: async_halving, num_rungs: 4, " + many},
-		{"adaptive ASHA", "name: adaptive_asha, max_rungs: 4, " + many},
-		{"PASHA", "name: async_halving, num_rungs: 4, progressive: true, " + many},
-		{"ASHA stopping + TPE", "name: async_halving, num_rungs: 4, stop_once: true, sampler: tpe, " + many},
-		{"ASHA promotion + TPE", "name: async_halving, num_rungs: 4, sampler: tpe, " + many},
-		{"PASHA + TPE", "name: async_halving, num_rungs: 4, progressive: true, sampler: tpe, " + many},
+		{"ASHA, stopping", "name: async_halving, num_rungs: 4, stop_once: true, sampler: random, " + many},
+		{"ASHA, promotion", "name: async_halving, num_rungs: 4, sampler: random, " + many},
+		{"adaptive ASHA, random", "name: adaptive_asha, sampler: random, " + many},
+		{"PASHA", "name: async_halving, num_rungs: 4, progressive: true, sampler: random, " + many},
+		{"ASHA stopping + TPE", "name: async_halving, num_rungs: 4, stop_once: true, " + many},
+		{"ASHA promotion + TPE", "name: async_halving, num_rungs: 4, " + many},
+		{"PASHA + TPE", "name: async_halving, num_rungs: 4, progressive: true, " + many},
+		{"adaptive ASHA (default)", "name: adaptive_asha, " + many},
 	}
 }
 
@@ -77,6 +80,9 @@ type series struct {
 const checked = 24
 
 func run(o options) error {
+	if o.tables != "" {
+		return held(os.Stdout, o)
+	}
 	files, err := filepath.Glob(filepath.Join(o.curves, "*.curves.gz"))
 	if err != nil {
 		return fmt.Errorf("the tables in %s: %w", o.curves, err)
