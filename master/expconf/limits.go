@@ -199,16 +199,21 @@ func (c Config) checkVolume(k *checker) {
 	default:
 		return
 	}
-	free := 0.0
-	c.Hyperparameters.Walk(func(_ []string, p Hyperparameter) {
-		if p.Type != Const {
-			free++
-		}
-	})
+	free := c.Hyperparameters.varied()
 	if values := trials * free; values > most {
 		k.fail(at, fmt.Sprintf("%.0f trials with %.0f hyperparameters that vary make %.0f values; at most %.0f are allowed",
 			trials, free, values, most), "plan fewer trials, or use the random sampler")
 	}
+}
+
+// varied counts the hyperparameters that are not constant.
+func (h Hyperparameters) varied() (n float64) {
+	h.Walk(func(_ []string, p Hyperparameter) {
+		if p.Type != Const {
+			n++
+		}
+	})
+	return n
 }
 
 // models reports whether the sampler tpe draws the hyperparameters of trials.

@@ -211,7 +211,7 @@ func TestSearchesAreBounded(t *testing.T) {
 		{"name: random, max_trials: 5, max_concurrent_trials: 100000", "", "searcher.max_concurrent_trials: must be from 0 to 10000, found 100000"},
 		{"name: async_halving, max_trials: 5, num_rungs: 1000000, max_length: 1", "", "searcher.num_rungs: must be from 1 to 100, found 1000000"},
 		{"name: async_halving, max_trials: 100000, num_rungs: 6, max_length: 1", "", "searcher.num_rungs: 100000 trials with 6 rungs make 600000 results"},
-		{"name: adaptive_asha, max_trials: 5, max_rungs: 101, max_length: 1", "", "searcher.max_rungs: must be from 1 to 100, found 101"},
+		{"name: adaptive_asha, max_trials: 5, max_rungs: 101, max_length: 1", "", "searcher.max_rungs: must be from 0 to 100, found 101"},
 		{"name: adaptive_asha, max_trials: 5, bracket_rungs: [1, 5000], max_length: 1", "", "searcher.bracket_rungs[1]: must be from 1 to 100, found 5000"},
 		{"name: adaptive_asha, max_trials: 5, divisor: 1e7, max_length: 1", "", "searcher.divisor: must be greater than 1 and at most 1000000, found 1e+07"},
 		{"name: adaptive_asha, max_trials: 5, max_length: {batches: 1e16}", "", "searcher.max_length.batches"},
