@@ -9,14 +9,15 @@ import (
 
 // A tournament (Determined's word) runs one or several brackets in parallel. A bracket
 // with more rungs stops trials earlier; several brackets protect against metrics that
-// show only late which trials are good.
+// show only late which trials are good. One bracket does so by letting some trials pass its
+// first rung (verdict.go).
 type tournament struct {
 	brackets []*bracket
 	of       []int // trial → index in brackets
 }
 
 // adaptiveRungs returns the number of rungs of each bracket of adaptive_asha, the largest
-// first: bracket_rungs, or what the mode says.
+// first: bracket_rungs, or one bracket, or in revision 1 what the mode says.
 func adaptiveRungs(c expconf.Searcher) []int {
 	if len(c.BracketRungs) > 0 {
 		rungs := slices.Clone(c.BracketRungs)

@@ -18,12 +18,17 @@ type contrast struct {
 
 const (
 	goodVoters  = 0.15 // of the results of a length: these count as good, at most maxGood
+	otherVoters = 96   // other trials that a density uses, without those that run; more would make a proposal slow, not better
+	laterVoters = 48   // the same beyond manyResults, where a search proposes often
 	minVoters   = 4    // results that a length needs
 	halfWeight  = 8    // results with which a length has half of its weight
 	maxRanked   = 40   // trials that two lengths are compared by: the best ones of the shorter
 	priorOrder  = 0.5  // rank correlation that is assumed, as if some pairs had shown it
 	priorPairs  = 1.5  // for each trial with both results
 	leastWeight = 0.01
+	renewal     = 0.02 // of the results beyond manyResults: the densities are estimated again after so many new ones
+	manyResults = 500
+	maxLengths  = 6  // that have a vote: the longest ones
 	maxLies     = 16 // running trials that count as poor ones
 )
 
@@ -39,13 +44,22 @@ func (m *model) contrasts() []contrast {
 		}
 		return []contrast{{m.density(good), m.density(others), 1}}
 	}
+	if fresh := m.results - m.estimated; fresh < int(renewal*float64(m.results-manyResults)) {
+		return m.cached
+	}
+	m.estimated, m.cached = m.results, m.estimate()
+	return m.cached
+}
+
+// estimate makes the contrasts anew.
+func (m *model) estimate() []contrast {
 	var list []contrast
 	var longest *stage
 	most, total := 0, 0.0
 	for i, g := range m.stages {
 		n := len(g.list)
 		most = max(most, n)
-		if n < minVoters {
+		if n < minVoters || len(list) == maxLengths {
 			continue
 		}
 		weight := float64(n) / (float64(n) + halfWeight)
@@ -82,7 +96,11 @@ func (m *model) split(at int) (good, others []*observed) {
 	for _, below := range m.stages[at+1:] {
 		rest += len(below.list)
 	}
-	step := (rest + maxOthers - 1) / maxOthers
+	voters := otherVoters
+	if m.results > manyResults {
+		voters = laterVoters
+	}
+	step := (rest + voters - 1) / voters
 	for i := n; i < len(list); i += step {
 		others = append(others, list[i].of)
 	}
@@ -112,8 +130,11 @@ func (m *model) running() (list []*observed) {
 func (g *stage) agreement(level float64) float64 {
 	var x, y []float64
 	for _, r := range g.list {
-		if later, ok := r.of.at(level); ok && len(x) < maxRanked {
+		if later, ok := r.of.at(level); ok {
 			x, y = append(x, r.metric), append(y, later)
+		}
+		if len(x) == maxRanked {
+			break
 		}
 	}
 	sum, pairs := 0.0, 0.0

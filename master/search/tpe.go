@@ -31,8 +31,12 @@ type model struct {
 	stages []*stage          // the longest training first
 	of     map[int]*observed // trial → its observation
 	begun  []*observed       // the trials in the order in which they were proposed, unless single
-	tried  map[string]bool   // points that were proposed; nil if an axis has infinitely many values
-	points float64           // that there are, if tried is not nil
+
+	results   int             // that it has learned
+	estimated int             // results from which cached was estimated
+	cached    []contrast      // not of revision 1
+	tried     map[string]bool // points that were proposed; nil if an axis has infinitely many values
+	points    float64         // that there are, if tried is not nil
 }
 
 // A stage has the results after one length of training, the best first.
@@ -111,6 +115,7 @@ func (m *model) learn(trial int, hparams map[string]any, level, metric float64) 
 	}
 	o.highest = max(o.highest, level)
 	o.results = append(o.results, levelResult{level, metric})
+	m.results++
 	g := m.stage(level)
 	at := sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
 	g.list = slices.Insert(g.list, at, result{metric, o})
