@@ -256,7 +256,7 @@ bench-against commit *args: build servers
 # how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours, or on other tables: just bench search --tables FOLDER
 [positional-arguments]
 bench-search *args:
-    @if [[ "${1:-}" == --tables ]]; then go run ./integration/bench/search "$@"; \
+    @if [[ "${1:-}" == --tables ]]; then go test ./integration/bench/search -run TestTablesOfAFolder -count 1 -timeout 3h -v -tables "$(realpath "$2")" "${@:3}"; \
     elif [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; \
     else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; fi
     @if [[ "${1:-}" != --tables ]]; then {{ just_executable() }} bench-cluster -bench Core; fi

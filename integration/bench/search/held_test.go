@@ -1,139 +1,246 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
-	"encoding/binary"
+	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
-	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"text/tabwriter"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/search/sim"
 )
 
-const spaceOf = `"epochs":2,"space":[{"name":"kind","type":"cat","values":["a","b"]},{"name":"lr","type":"float","lo":0.001,"hi":1,"log":true},` +
-	`{"name":"n","type":"int","lo":1,"hi":9,"when":["kind",["b"]]}]`
+var (
+	tablesIn    = flag.String("tables", "", "folder of tables (NAME.tbl.gz, NAME.sur.gz) for TestTablesOfAFolder")
+	heldSeeds   = flag.Int("seeds", 30, "with -tables: runs of each searcher")
+	heldFirst   = flag.Int("first", 1000, "with -tables: the first seed")
+	heldOnly    = flag.String("only", "", "with -tables: searchers whose names contain this")
+	heldSetting = flag.String("setting", "", `with -tables: settings whose names contain this, such as "8 workers" or "1 worker, batches"`)
+)
 
-func writeTable(t *testing.T, folder, name, head string, values ...uint16) string {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	fmt.Fprint(z, head)
-	if err := binary.Write(z, binary.LittleEndian, values); err != nil {
+// TestTablesOfAFolder is the benchmark of searches on tables that are not in the project: just bench search
+// --tables FOLDER. It takes some minutes for each searcher.
+func TestTablesOfAFolder(t *testing.T) {
+	if *tablesIn == "" {
+		t.Skip("without -tables")
+	}
+	if err := held(os.Stdout, heldOptions{*tablesIn, *heldOnly, *heldSetting, *heldSeeds, *heldFirst}); err != nil {
 		t.Fatal(err)
 	}
-	z.Close()
-	file := filepath.Join(folder, name)
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
+}
+
+type heldOptions struct {
+	tables, only, setting string
+	seeds, first          int
+}
+
+// A table is a field whose curves searches see, in virtual time.
+type table struct {
+	*space
+	field
+	best, median float64
+}
+
+func newTable(s *space, f field) *table {
+	t := &table{space: s, field: f}
+	t.best, t.median = f.scale()
+	return t
+}
+
+// perEpoch is how many batches an epoch has, where the length of a training is in batches.
+const perEpoch = 100
+
+// A setting is how the searchers of the tables of a folder are run.
+type setting struct {
+	workers int
+	batches bool // the length is in batches, not in epochs
+}
+
+func (s setting) String() string {
+	unit := "epochs"
+	if s.batches {
+		unit = "batches"
 	}
-	return file
+	if s.workers == 1 {
+		return "1 worker, " + unit
+	}
+	return fmt.Sprintf("%d workers, %s", s.workers, unit)
 }
 
-func recordedIn(t *testing.T, folder string) string {
-	t.Helper()
-	return writeTable(t, folder, "x.tbl.gz", `{"name":"x","n":3,"lo":0,"hi":1,"weights":[10,1,1],`+spaceOf+"}\n",
-		0, 0, 65535, 0, 65535, 0, 1, 0, 0, // positions
-		65535, 0, 65535, 32768, 65535, 65535) // curves
+// budgets are the whole trainings after which the best result so far is judged.
+var budgets = []float64{3, 7, 13, 27}
+
+// heldMethods are the searchers that run on the tables of a folder: the defaults, and what
+// they replace.
+func heldMethods() []method {
+	const many = "max_trials: TRIALS, max_concurrent_trials: WORKERS"
+	return []method{
+		{"adaptive ASHA (default)", "name: adaptive_asha, " + many},
+		{"adaptive ASHA, random", "name: adaptive_asha, sampler: random, " + many},
+		{"adaptive ASHA, aggressive", "name: adaptive_asha, mode: aggressive, " + many},
+		{"adaptive ASHA, revision 1", "name: adaptive_asha, revision: 1, " + many},
+		{"ASHA (async_halving)", "name: async_halving, num_rungs: 4, " + many},
+		{"ASHA, random", "name: async_halving, num_rungs: 4, sampler: random, " + many},
+		{"random", "name: random, " + many},
+	}
 }
 
-// TestTheNearestCurve tests that a search sees the curve of the nearest recorded position, without
-// regard to hyperparameters that are not active.
-func TestTheNearestCurve(t *testing.T) {
-	table, err := openTable(recordedIn(t, t.TempDir()))
+// view is a table as one run of a search sees it: it computes each curve once.
+type view struct {
+	*table
+	curves map[int64][2][]float64 // by the seed of the trial
+}
+
+func (v *view) of(hparams map[string]any, seed int64) [2][]float64 {
+	c, known := v.curves[seed]
+	if !known {
+		c[0], c[1] = v.curve(v.position(hparams))
+		v.curves[seed] = c
+	}
+	return c
+}
+
+// epoch is the index of the newest epoch after a part of a training.
+func (v *view) epoch(part float64) int { return max(1, int(part*float64(v.Epochs)+1e-9)) - 1 }
+
+func (v *view) At(hparams map[string]any, seed int64, part float64) float64 {
+	return v.of(hparams, seed)[0][v.epoch(part)]
+}
+
+// regrets runs a search with one seed, and returns its regret after each of the budgets: 0 is
+// the best of the space, 1 the median of whole trainings. The incumbent is the best result that
+// the search has seen, and is judged by its curve without noise.
+func (t *table) regrets(m method, s setting, seed int64) ([]float64, error) {
+	length, every := fmt.Sprintf("{epochs: %d}", t.Epochs), int64(1)
+	if s.batches {
+		length, every = fmt.Sprintf("{batches: %d}", t.Epochs*perEpoch), perEpoch
+	}
+	searcher := strings.NewReplacer("TRIALS", strconv.Itoa(endless), "WORKERS", strconv.Itoa(s.workers)).Replace(m.searcher)
+	raw, _, err := expconf.Parse(m.name, fmt.Appendf(nil, "entrypoint: x\nsearcher: {metric: loss, max_length: %s, %s}\n", length, searcher))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	for name, test := range map[string]struct {
-		hparams map[string]any
-		end     float64
-	}{
-		"the first":              {map[string]any{"kind": "a", "lr": 0.002, "n": int64(1)}, 0},
-		"the second":             {map[string]any{"kind": "a", "lr": 0.9, "n": int64(9)}, 32768.0 / 65535},
-		"another kind":           {map[string]any{"kind": "b", "lr": 0.9, "n": int64(9)}, 1},
-		"without what is inert":  {map[string]any{"kind": "a", "lr": 0.9}, 32768.0 / 65535},
-		"beyond the lower bound": {map[string]any{"kind": "a", "lr": 1e-9, "n": int64(1)}, 0},
-	} {
-		if seen, _ := table.curve(table.position(test.hparams)); seen[1] != test.end {
-			t.Errorf("%s: the curve ends at %g, want %g", name, seen[1], test.end)
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: m.name})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Hyperparameters = t.hyperparameters()
+	whole := int64(t.Epochs) * every
+	at := func(budget float64) int64 { return int64(budget*float64(whole)+0.5) / int64(s.workers) }
+	v := &view{table: t, curves: map[int64][2][]float64{}}
+	r, err := sim.Run(cfg, seed, v, sim.Options{Workers: s.workers, Every: every, Budget: at(budgets[len(budgets)-1])})
+	if err != nil {
+		return nil, err
+	}
+	var out []float64
+	for _, budget := range budgets {
+		regret := math.NaN()
+		for _, p := range r.Trace {
+			if p.Time > at(budget) {
+				break
+			}
+			x := r.Trials[p.Trial]
+			clean := v.of(x.HParams, x.Seed)[1][v.epoch(float64(p.At)/float64(whole))]
+			regret = (clean - t.best) / (t.median - t.best)
+		}
+		out = append(out, regret)
+	}
+	return out, nil
+}
+
+// held runs the searchers on the tables of a folder.
+func held(out io.Writer, o heldOptions) error {
+	tables, err := openTables(o.tables)
+	if err != nil {
+		return err
+	}
+	for _, s := range []setting{{8, false}, {8, true}, {1, false}, {1, true}} {
+		if !strings.Contains(s.String(), o.setting) {
+			continue
+		}
+		if err := heldIn(out, o, tables, s); err != nil {
+			return err
 		}
 	}
-	if table.best != 0 || math.Abs(table.median-0.5) > 0.01 {
-		t.Errorf("best %g, median %g", table.best, table.median)
-	}
+	return nil
 }
 
-// halves encodes numbers as a surrogate does: zeros, and the first ones as given.
-func halves(n int, first ...uint16) string {
-	b := make([]byte, 2*n)
-	for i, v := range first {
-		binary.LittleEndian.PutUint16(b[2*i:], v)
+// heldIn prints a table for one setting: a line for each method on each table, and for each
+// method on all of them.
+func heldIn(out io.Writer, o heldOptions, tables []*table, s setting) error {
+	fmt.Fprintf(out, "\n%s: normalised regret × 100 after so many whole trainings (%d seeds, 95 %% intervals)\n\n", s, o.seeds)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "table\tsearcher")
+	for _, b := range budgets {
+		fmt.Fprintf(w, "\t%.0f", b)
 	}
-	return base64.StdEncoding.EncodeToString(b)
+	fmt.Fprintln(w)
+	for _, m := range heldMethods() {
+		if !strings.Contains(m.name, o.only) {
+			continue
+		}
+		all := make([][]float64, len(budgets)) // by budget and seed: the mean of all tables
+		for i := range all {
+			all[i] = make([]float64, o.seeds)
+		}
+		for _, t := range tables {
+			runs, err := t.seeds(o, m, s)
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", m.name, t.Name, err)
+			}
+			fmt.Fprintf(w, "%s\t%s", t.Name, m.name)
+			for i := range budgets {
+				list := make([]float64, len(runs))
+				for seed, r := range runs {
+					list[seed] = r[i]
+					all[i][seed] += r[i] / float64(len(tables))
+				}
+				printInterval(w, list)
+			}
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "all tables\t%s", m.name)
+		for _, list := range all {
+			printInterval(w, list)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
 }
 
-// surrogateIn writes a network of zeros, whose curves therefore have the scores of its last biases.
-func surrogateIn(t *testing.T, folder string) {
-	t.Helper()
-	const one, minusOne = 0x3c00, 0xbc00
-	head := `{"name":"x","lo":0,"hi":1,"c":0.02,"best":0.1,"median":0.5,"inputs":4,` + spaceOf
-	for name, text := range map[string]string{"w0": halves(4 * width), "w1": halves(width * width), "w2": halves(width * components),
-		"b0": halves(width), "b1": halves(width), "b2": halves(components, one), "mean": halves(2, minusOne), "basis": halves(2*components, 0, minusOne),
-		"scores": halves(lenders * components), "noise": halves(2*lenders, one)} {
-		head += fmt.Sprintf(",%q:%q", name, text)
-	}
-	writeTable(t, folder, "x.sur.gz", head+"}\n")
+func printInterval(w io.Writer, list []float64) {
+	mean, low, high := interval(list)
+	fmt.Fprintf(w, "\t%.1f (%.1f–%.1f)", 100*mean, 100*low, 100*high)
 }
 
-// TestASurrogate tests that a surrogate counts before the recorded curves, and what its curves are.
-func TestASurrogate(t *testing.T) {
-	folder := t.TempDir()
-	recordedIn(t, folder)
-	surrogateIn(t, folder)
-	tables, err := openTables(folder)
-	if err != nil || len(tables) != 1 || tables[0].best != 0.1 || tables[0].median != 0.5 {
-		t.Fatalf("%+v %v", tables, err)
+// seeds runs a method with every seed, as many at once as there are processors.
+func (t *table) seeds(o heldOptions, m method, s setting) ([][]float64, error) {
+	runs, errs := make([][]float64, o.seeds), make([]error, o.seeds)
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := range next {
+				runs[seed], errs[seed] = t.regrets(m, s, int64(o.first+seed))
+			}
+		})
 	}
-	seen, clean := tables[0].curve([]float64{0, 0, 0})
-	first, second := math.Exp(-1)-0.02, math.Exp(-1)-0.02 // mean -1 and 0; the first basis takes 1 from the second epoch
-	if math.Abs(clean[0]-first) > 1e-6 || math.Abs(clean[1]-second) > 1e-6 {
-		t.Errorf("without noise %v, want %g and %g", clean, first, second)
+	for seed := range o.seeds {
+		next <- seed
 	}
-	if math.Abs(seen[0]-(1-0.02)) > 1e-6 && math.Abs(seen[0]-first) > 1e-6 {
-		t.Errorf("with noise %v", seen)
-	}
-}
-
-// TestSearchesOnTablesOfAFolder runs every searcher in every setting.
-func TestSearchesOnTablesOfAFolder(t *testing.T) {
-	folder := t.TempDir()
-	recordedIn(t, folder)
-	var out bytes.Buffer
-	if err := held(&out, options{tables: folder, seeds: 1}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"8 workers, batches", "1 worker, epochs", "all tables", "adaptive ASHA (default)"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in:\n%s", want, out.String())
+	close(next)
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
 		}
 	}
-	if err := held(&out, options{tables: t.TempDir(), seeds: 1}); err == nil || !strings.Contains(err.Error(), "no tables") {
-		t.Errorf("an empty folder: %v", err)
-	}
-}
-
-func TestTablesThatCannotBeRead(t *testing.T) {
-	for name, head := range map[string]string{
-		"not JSON":        "x\n",
-		"no epochs":       `{"name":"x","n":1,"weights":[],"space":[]}` + "\n",
-		"too few weights": `{"name":"x","n":1,"lo":0,"hi":1,"weights":[1],` + spaceOf + "}\n",
-		"too short":       `{"name":"x","n":9,"lo":0,"hi":1,"weights":[1,1,1],` + spaceOf + "}\n",
-		"an orphan":       `{"name":"x","n":1,"lo":0,"hi":1,"epochs":1,"weights":[1],"space":[{"name":"n","type":"int","lo":1,"hi":9,"when":["kind",["b"]]}]}` + "\n",
-	} {
-		if _, err := openTable(writeTable(t, t.TempDir(), "x.tbl.gz", head, 1, 2)); err == nil {
-			t.Errorf("%s: it was read", name)
-		}
-	}
+	return runs, nil
 }

@@ -1,7 +1,8 @@
 // Command search measures how well searchers search: simple regret against
 // budget, on the recorded curves of networks that were really trained
 // (../curves), in virtual time, with the same number of workers and the same
-// seeds for all. With -optuna it also runs Optuna on these curves.
+// seeds for all. With -optuna it also runs Optuna on these curves. Tables of a folder
+// elsewhere are for TestTablesOfAFolder.
 //
 // Regret is how much worse the best result so far is than the best that any
 // setting of the table reaches after any epoch: the checkpoint of the best result
@@ -25,8 +26,6 @@ import (
 func main() {
 	o := options{}
 	flag.StringVar(&o.curves, "curves", "integration/bench/curves", "folder of the tables")
-	flag.StringVar(&o.tables, "tables", "", "folder of other tables (NAME.tbl.gz, NAME.sur.gz), to run on instead")
-	flag.StringVar(&o.setting, "setting", "", "with -tables: settings whose names contain this, such as \"8 workers\" or \"1 worker, batches\"")
 	flag.IntVar(&o.seeds, "seeds", 30, "how many runs of each searcher")
 	flag.IntVar(&o.first, "first", 1000, "the first seed; those below were used to settle the constants of tpe")
 	flag.IntVar(&o.workers, "workers", 4, "trials at once")
@@ -46,9 +45,9 @@ func main() {
 }
 
 type options struct {
-	curves, only, optuna, way, add, plot, json, tables, setting string
-	seeds, first, workers, trials                               int
-	budget                                                      int64
+	curves, only, optuna, way, add, plot, json string
+	seeds, first, workers, trials              int
+	budget                                     int64
 }
 
 // A method is a searcher as it would be written in an experiment's configuration.
@@ -80,9 +79,6 @@ type series struct {
 const checked = 24
 
 func run(o options) error {
-	if o.tables != "" {
-		return held(os.Stdout, o)
-	}
 	files, err := filepath.Glob(filepath.Join(o.curves, "*.curves.gz"))
 	if err != nil {
 		return fmt.Errorf("the tables in %s: %w", o.curves, err)

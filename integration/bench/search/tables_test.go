@@ -83,7 +83,11 @@ func (s *space) hyperparameters() expconf.Hyperparameters {
 func (s *space) position(hparams map[string]any) []float64 {
 	out := make([]float64, len(s.Axes))
 	for i, a := range s.Axes {
-		value, lo, hi := 0.0, a.Lo, a.Hi
+		if a.Type == "cat" {
+			out[i] = float64(max(0, slices.Index(a.Values, hparams[a.Name])))
+			continue
+		}
+		var value float64
 		switch v := hparams[a.Name].(type) {
 		case int64:
 			value = float64(v)
@@ -91,15 +95,9 @@ func (s *space) position(hparams map[string]any) []float64 {
 			value = v
 		default:
 			out[i] = 0.5
-			if a.Type == "cat" {
-				out[i] = float64(max(0, slices.Index(a.Values, hparams[a.Name])))
-			}
 			continue
 		}
-		if a.Type == "cat" {
-			out[i] = float64(max(0, slices.Index(a.Values, hparams[a.Name])))
-			continue
-		}
+		lo, hi := a.Lo, a.Hi
 		if a.Log {
 			value, lo, hi = math.Log(value), math.Log(lo), math.Log(hi)
 		}
