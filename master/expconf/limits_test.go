@@ -281,3 +281,29 @@ func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
 		})
 	}
 }
+
+// TestAStoredSearchKeepsItsRevision tests that a configuration that an earlier release stored is of revision 1, and
+// that a new one says which revision it is of.
+func TestAStoredSearchKeepsItsRevision(t *testing.T) {
+	const stored = `{"name":"x","reproducibility":{"experiment_seed":1},"searcher":{"name":"adaptive_asha","metric":"m","max_trials":9,"max_length":{"batches":9}%s}}`
+	for more, want := range map[string]Searcher{
+		``:                               {Revision: 1, Sampler: Uniform},
+		`,"sampler":"tpe","max_rungs":5`: {Revision: 1, Sampler: TPE, MaxRungs: 5},
+		`,"sampler":"tpe","revision":2`:  {Revision: 2, Sampler: TPE},
+	} {
+		c, err := ParseConfigJSON(fmt.Appendf(nil, stored, more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.Searcher; s.Revision != want.Revision || s.Sampler != want.Sampler || s.MaxRungs != want.MaxRungs {
+			t.Errorf("%s: revision %d, sampler %s, max_rungs %d", more, s.Revision, s.Sampler, s.MaxRungs)
+		}
+		b, err := c.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := ParseConfigJSON(b); err != nil || again.Searcher.Revision != want.Revision {
+			t.Errorf("%s: stored again, it is of revision %d (%v)", more, again.Searcher.Revision, err)
+		}
+	}
+}
