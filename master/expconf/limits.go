@@ -29,8 +29,8 @@ const (
 	// search that keeps the values of each trial in memory: pbt, and tpe.
 	maxDrawn          = 1_000_000
 	maxModelledValues = 250_000
-	// maxMarks limits trials times rungs: each trial may have a result at each rung.
-	maxMarks = 500_000
+	// MaxMarks limits trials times rungs: each trial may have a result at each rung.
+	MaxMarks = 500_000
 	// MaxHParamBytes limits the stored hyperparameters of all trials.
 	MaxHParamBytes = 2 << 30
 	// MaxTrialBytes limits those of one trial, because the control loop creates many trials at
@@ -237,9 +237,9 @@ func (s Searcher) checkSize(k *checker, at string) {
 			}
 		}
 	}
-	if rungs > 0 && rungs <= maxRungs && s.MaxTrials <= MaxTrials && rungs*s.MaxTrials > maxMarks {
+	if rungs > 0 && rungs <= maxRungs && s.MaxTrials <= MaxTrials && rungs*s.MaxTrials > MaxMarks {
 		k.fail(at+field, fmt.Sprintf("%d trials with %d rungs make %d results; at most %d are allowed",
-			s.MaxTrials, rungs, rungs*s.MaxTrials, maxMarks), "plan fewer trials or fewer rungs")
+			s.MaxTrials, rungs, rungs*s.MaxTrials, MaxMarks), "plan fewer trials or fewer rungs")
 	}
 }
 

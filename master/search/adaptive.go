@@ -62,7 +62,7 @@ func mostRungs(c expconf.Searcher) int {
 	if most > 0 {
 		return min(powers(float64(full), c.Divisor, most)+1, powers(float64(c.MaxTrials), c.Divisor, most)+1, most)
 	}
-	n := min(1+int(math.Round(math.Log(firstRung)/math.Log(c.Divisor))), powers(float64(c.MaxTrials), c.Divisor, mostAutoRungs)+1, mostAutoRungs)
+	n := min(1+int(math.Round(math.Log(firstRung)/math.Log(c.Divisor))), powers(float64(c.MaxTrials), c.Divisor, mostAutoRungs)+1, mostAutoRungs, expconf.MaxMarks/max(1, c.MaxTrials))
 	for n > 1 && float64(full) < 2*math.Pow(c.Divisor, float64(n-2)) { // its second rung would be below two units
 		n--
 	}

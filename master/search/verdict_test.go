@@ -18,6 +18,7 @@ func TestRungsDoNotDependOnTheUnit(t *testing.T) {
 		"max_length: {epochs: 1}":                            1,
 		"max_length: {batches: 5000}, divisor: 2":            7,
 		"max_length: {batches: 5000}, divisor: 8":            3,
+		"max_length: {batches: 5000}, divisor: 1.000001":     7,
 		"max_length: {batches: 5000}, max_rungs: 2":          2,
 		"max_length: {batches: 5000}, max_rungs: 6":          6,
 		"max_length: {epochs: 50}, max_rungs: 5":             3,

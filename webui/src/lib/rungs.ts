@@ -47,7 +47,7 @@ export function lengths(s: Searcher): { units: number[]; measure: string } | nul
   };
   // As the master computes them (master/search/adaptive.go): by default the first rung is at about 1/64 of a training.
   const automatic = () => {
-    let n = Math.min(1 + Math.round(Math.log(64) / Math.log(divisor)), powers(s.max_trials ?? Infinity, 7) + 1, 7);
+    let n = Math.min(1 + Math.round(Math.log(64) / Math.log(divisor)), powers(s.max_trials ?? Infinity, 7) + 1, 7, Math.floor(500_000 / (s.max_trials ?? 1)));
     while (n > 1 && full < 2 * divisor ** (n - 2)) n--;
     return n;
   };
