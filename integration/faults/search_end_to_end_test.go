@@ -111,7 +111,7 @@ entrypoint: python3 train.py
 max_restarts: 0
 reproducibility: {experiment_seed: 5}
 hyperparameters: {x: {type: double, minval: 0, maxval: 1}, gate: %s}
-searcher: {name: adaptive_asha, metric: loss, max_trials: %d, max_concurrent_trials: %d, max_rungs: 3, max_length: {batches: %d}}
+searcher: {name: adaptive_asha, metric: loss, max_trials: %d, max_concurrent_trials: %d, bracket_rungs: [3, 2], max_length: {batches: %d}}
 `, h.gate, huntTrials, huntGPUs, huntLength), rig.Script(hunted))
 	return h
 }

@@ -122,7 +122,7 @@ func TestPreviewSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `[{"count":3,"unit":{"maxLength":false,"name":"batches","value":1250}},{"count":1,"unit":{"maxLength":true,"name":"batches","value":5000}},{"count":2,"unit":{"maxLength":true,"name":"batches","value":5000}}]`; string(b) != want {
+	if want := `[{"count":5,"unit":{"maxLength":false,"name":"batches","value":1250}},{"count":1,"unit":{"maxLength":true,"name":"batches","value":5000}}]`; string(b) != want {
 		t.Errorf("%s", b)
 	}
 	if name := at(t, got, "summary.config.name"); name != "adaptive_asha" {

@@ -40,7 +40,23 @@ func Complete(raw Raw, cluster ClusterDefaults) (Config, error) {
 	fill(valueOf(&c))
 	c.Environment.Nomad = c.Environment.Nomad.orNone()
 	c.batchSystems()
+	c.Searcher.complete(c.Hyperparameters)
 	return c, nil
+}
+
+// complete sets the fields of a searcher whose defaults depend on others. A search that is too
+// large for the sampler tpe draws at random, unless the document names the sampler.
+func (s *Searcher) complete(space Hyperparameters) {
+	if s.Revision == 0 {
+		s.Revision = SearchRevision
+	}
+	if s.Sampler != "" {
+		return
+	}
+	s.Sampler = Uniform
+	if s.Revision > 1 && (s.Name == AsyncHalving || s.Name == AdaptiveASHA) && s.MaxTrials <= MaxModelled && float64(s.MaxTrials)*space.varied() <= maxModelledValues {
+		s.Sampler = TPE
+	}
 }
 
 // batchSystems moves arguments of batch systems from their old sections to the current ones.

@@ -98,6 +98,9 @@ func ParseConfigJSON(src []byte) (Config, error) {
 	if !IsSet(&raw, "name") || !IsSet(&raw.Reproducibility, "experiment_seed") {
 		return Config{}, errors.New("not a complete experiment configuration: name or experiment_seed is missing")
 	}
+	if raw.Searcher.Revision == 0 {
+		raw.Searcher.Revision = 1
+	}
 	c, err := Complete(raw, ClusterDefaults{})
 	c.pos = nil // no user has seen this document, so its line numbers help nobody
 	return c, err

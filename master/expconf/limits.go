@@ -29,8 +29,8 @@ const (
 	// search that keeps the values of each trial in memory: pbt, and tpe.
 	maxDrawn          = 1_000_000
 	maxModelledValues = 250_000
-	// maxMarks limits trials times rungs: each trial may have a result at each rung.
-	maxMarks = 500_000
+	// MaxMarks limits trials times rungs: each trial may have a result at each rung.
+	MaxMarks = 500_000
 	// MaxHParamBytes limits the stored hyperparameters of all trials.
 	MaxHParamBytes = 2 << 30
 	// MaxTrialBytes limits those of one trial, because the control loop creates many trials at
@@ -199,16 +199,21 @@ func (c Config) checkVolume(k *checker) {
 	default:
 		return
 	}
-	free := 0.0
-	c.Hyperparameters.Walk(func(_ []string, p Hyperparameter) {
-		if p.Type != Const {
-			free++
-		}
-	})
+	free := c.Hyperparameters.varied()
 	if values := trials * free; values > most {
 		k.fail(at, fmt.Sprintf("%.0f trials with %.0f hyperparameters that vary make %.0f values; at most %.0f are allowed",
 			trials, free, values, most), "plan fewer trials, or use the random sampler")
 	}
+}
+
+// varied counts the hyperparameters that are not constant.
+func (h Hyperparameters) varied() (n float64) {
+	h.Walk(func(_ []string, p Hyperparameter) {
+		if p.Type != Const {
+			n++
+		}
+	})
+	return n
 }
 
 // models reports whether the sampler tpe draws the hyperparameters of trials.
@@ -232,9 +237,9 @@ func (s Searcher) checkSize(k *checker, at string) {
 			}
 		}
 	}
-	if rungs > 0 && rungs <= maxRungs && s.MaxTrials <= MaxTrials && rungs*s.MaxTrials > maxMarks {
+	if rungs > 0 && rungs <= maxRungs && s.MaxTrials <= MaxTrials && rungs*s.MaxTrials > MaxMarks {
 		k.fail(at+field, fmt.Sprintf("%d trials with %d rungs make %d results; at most %d are allowed",
-			s.MaxTrials, rungs, rungs*s.MaxTrials, maxMarks), "plan fewer trials or fewer rungs")
+			s.MaxTrials, rungs, rungs*s.MaxTrials, MaxMarks), "plan fewer trials or fewer rungs")
 	}
 }
 

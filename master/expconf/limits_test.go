@@ -211,7 +211,7 @@ func TestSearchesAreBounded(t *testing.T) {
 		{"name: random, max_trials: 5, max_concurrent_trials: 100000", "", "searcher.max_concurrent_trials: must be from 0 to 10000, found 100000"},
 		{"name: async_halving, max_trials: 5, num_rungs: 1000000, max_length: 1", "", "searcher.num_rungs: must be from 1 to 100, found 1000000"},
 		{"name: async_halving, max_trials: 100000, num_rungs: 6, max_length: 1", "", "searcher.num_rungs: 100000 trials with 6 rungs make 600000 results"},
-		{"name: adaptive_asha, max_trials: 5, max_rungs: 101, max_length: 1", "", "searcher.max_rungs: must be from 1 to 100, found 101"},
+		{"name: adaptive_asha, max_trials: 5, max_rungs: 101, max_length: 1", "", "searcher.max_rungs: must be from 0 to 100, found 101"},
 		{"name: adaptive_asha, max_trials: 5, bracket_rungs: [1, 5000], max_length: 1", "", "searcher.bracket_rungs[1]: must be from 1 to 100, found 5000"},
 		{"name: adaptive_asha, max_trials: 5, divisor: 1e7, max_length: 1", "", "searcher.divisor: must be greater than 1 and at most 1000000, found 1e+07"},
 		{"name: adaptive_asha, max_trials: 5, max_length: {batches: 1e16}", "", "searcher.max_length.batches"},
@@ -279,5 +279,31 @@ func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
 				t.Fatalf("%d bytes cannot be read back: %v", len(b), document.ClipTo(err.Error(), 300))
 			}
 		})
+	}
+}
+
+// TestAStoredSearchKeepsItsRevision tests that a configuration that an earlier release stored is of revision 1, and
+// that a new one says which revision it is of.
+func TestAStoredSearchKeepsItsRevision(t *testing.T) {
+	const stored = `{"name":"x","reproducibility":{"experiment_seed":1},"searcher":{"name":"adaptive_asha","metric":"m","max_trials":9,"max_length":{"batches":9}%s}}`
+	for more, want := range map[string]Searcher{
+		``:                               {Revision: 1, Sampler: Uniform},
+		`,"sampler":"tpe","max_rungs":5`: {Revision: 1, Sampler: TPE, MaxRungs: 5},
+		`,"sampler":"tpe","revision":2`:  {Revision: 2, Sampler: TPE},
+	} {
+		c, err := ParseConfigJSON(fmt.Appendf(nil, stored, more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.Searcher; s.Revision != want.Revision || s.Sampler != want.Sampler || s.MaxRungs != want.MaxRungs {
+			t.Errorf("%s: revision %d, sampler %s, max_rungs %d", more, s.Revision, s.Sampler, s.MaxRungs)
+		}
+		b, err := c.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := ParseConfigJSON(b); err != nil || again.Searcher.Revision != want.Revision {
+			t.Errorf("%s: stored again, it is of revision %d (%v)", more, again.Searcher.Revision, err)
+		}
 	}
 }

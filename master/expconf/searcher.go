@@ -23,6 +23,11 @@ const (
 	SyncHalving    = "sync_halving"
 )
 
+// SearchRevision is the current revision of the algorithms of searches. A stored configuration
+// has the revision with which its search began, so that a later release still reads the events
+// of this search as they were meant. A stored configuration without one is of revision 1.
+const SearchRevision = 2
+
 // Samplers: how the hyperparameters of the next trial are chosen.
 const (
 	Uniform = "random" // drawn uniformly from the space
@@ -66,7 +71,7 @@ type Searcher struct {
 	NumRungs     int     `json:"num_rungs" of:"async_halving sync_halving" check:"1..maxRungs"`
 	Divisor      float64 `json:"divisor" of:"adaptive_asha async_halving sync_halving adaptive adaptive_simple" default:"4" check:"over 1, up to maxDivisor"`
 	Mode         string  `json:"mode" of:"adaptive_asha adaptive adaptive_simple" default:"standard" check:"one of aggressive standard conservative"`
-	MaxRungs     int     `json:"max_rungs" of:"adaptive_asha adaptive adaptive_simple" default:"5" check:"1..maxRungs"`
+	MaxRungs     int     `json:"max_rungs" of:"adaptive_asha adaptive adaptive_simple" check:"0..maxRungs"` // 0: by the length of a training
 	BracketRungs []int   `json:"bracket_rungs" of:"adaptive_asha adaptive" default:"[]" check:"at most maxBrackets brackets; each 1..maxRungs"`
 
 	// TimeMetric and MaxTime together are the other way to set the length.
@@ -75,8 +80,11 @@ type Searcher struct {
 	// StopOnce: true stops poor trials at their rung, false pauses them there; nil: pause if
 	// MaxLength is set.
 	StopOnce    *bool  `json:"stop_once" of:"adaptive_asha async_halving"`
-	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" default:"random" check:"one of random tpe"`
+	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" check:"one of random tpe"`
 	Progressive bool   `json:"progressive" of:"adaptive_asha async_halving"` // train to the next rung only if the order of the best still changes
+
+	// Revision is that of the algorithms with which a search began; see SearchRevision.
+	Revision int `json:"revision" of:"random adaptive_asha async_halving" check:"0..SearchRevision"`
 
 	PopulationSize int        `json:"population_size" of:"pbt" check:"1..MaxConcurrent"`
 	NumRounds      int        `json:"num_rounds" of:"pbt" check:"1..maxRounds"`

@@ -9,14 +9,15 @@ import (
 
 // A tournament (Determined's word) runs one or several brackets in parallel. A bracket
 // with more rungs stops trials earlier; several brackets protect against metrics that
-// show only late which trials are good.
+// show only late which trials are good. One bracket does so by letting some trials pass its
+// first rung (verdict.go).
 type tournament struct {
 	brackets []*bracket
 	of       []int // trial → index in brackets
 }
 
 // adaptiveRungs returns the number of rungs of each bracket of adaptive_asha, the largest
-// first: bracket_rungs, or what the mode says.
+// first: bracket_rungs, or one bracket, or in revision 1 what the mode says.
 func adaptiveRungs(c expconf.Searcher) []int {
 	if len(c.BracketRungs) > 0 {
 		rungs := slices.Clone(c.BracketRungs)
@@ -24,8 +25,10 @@ func adaptiveRungs(c expconf.Searcher) []int {
 		slices.Reverse(rungs)
 		return rungs
 	}
-	full, _ := c.FullLength()
-	maxRungs := min(powers(float64(full), c.Divisor, c.MaxRungs)+1, powers(float64(c.MaxTrials), c.Divisor, c.MaxRungs)+1, c.MaxRungs)
+	maxRungs := mostRungs(c)
+	if c.Revision > 1 {
+		return []int{maxRungs}
+	}
 	minRungs := 1
 	switch c.Mode {
 	case expconf.Aggressive:
@@ -38,6 +41,32 @@ func adaptiveRungs(c expconf.Searcher) []int {
 		rungs = append(rungs, n)
 	}
 	return rungs
+}
+
+// Without max_rungs, the first rung is at about 1/firstRung of a training, whatever the unit of
+// its length, and a search has at most mostAutoRungs rungs.
+const (
+	firstRung     = 64
+	mostAutoRungs = 7
+	oldMaxRungs   = 5 // of a search of revision 1
+)
+
+// mostRungs returns the number of rungs of the bracket of adaptive_asha that begins earliest. No
+// rung is below one unit of length, and no search has more rungs than its trials can fill.
+func mostRungs(c expconf.Searcher) int {
+	full, _ := c.FullLength()
+	most := c.MaxRungs
+	if most == 0 && c.Revision == 1 {
+		most = oldMaxRungs
+	}
+	if most > 0 {
+		return min(powers(float64(full), c.Divisor, most)+1, powers(float64(c.MaxTrials), c.Divisor, most)+1, most)
+	}
+	n := min(1+int(math.Round(math.Log(firstRung)/math.Log(c.Divisor))), powers(float64(c.MaxTrials), c.Divisor, mostAutoRungs)+1, mostAutoRungs, expconf.MaxMarks/max(1, c.MaxTrials))
+	for n > 1 && float64(full) < 2*math.Pow(c.Divisor, float64(n-2)) { // its second rung would be below two units
+		n--
+	}
+	return max(n, 1)
 }
 
 // powers returns the integer part of the logarithm of n to the base divisor, at most
@@ -61,6 +90,7 @@ func newTournament(c expconf.Searcher, rungs []int) *tournament {
 	for i, n := range rungs {
 		b := newBracket(n, c.Divisor, float64(full), budgets[i], workers(c, budgets, i))
 		b.promotes = c.Promotes()
+		b.passing = passing(c)
 		if c.Progressive && n > 2 {
 			b.progressive, b.maxRung = true, 1
 		}

@@ -18,6 +18,13 @@
 //
 // Each searcher is a Method in a file of its own. Methods keep their trials in a
 // TrialSet, which draws hyperparameters at random (space.go) or, with
-// `sampler: tpe`, with a tree-structured Parzen estimator (tpe.go). async_halving
-// (ASHA) has one bracket, adaptive_asha has several (halving.go, adaptive.go).
+// `sampler: tpe`, with a tree-structured Parzen estimator (tpe.go, parzen.go), which
+// learns from the results of all lengths of training (contrast.go). async_halving
+// (ASHA) and adaptive_asha have one bracket (halving.go, adaptive.go), which learns what
+// the verdicts at its first rung are worth (verdict.go). adaptive_asha has several brackets
+// if bracket_rungs says so, and in searches of revision 1.
+//
+// The configuration has the revision of these algorithms. A search that began with
+// revision 1 must read its events with the algorithms of then, or it would not know its
+// own trials.
 package search

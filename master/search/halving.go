@@ -26,11 +26,13 @@ import (
 type bracket struct {
 	rungs       []rung // the shortest length first
 	divisor     float64
-	budget      int  // trials to create, without those with invalid hyperparameters
-	workers     int  // trials that run at once
-	promotes    bool // promotion instead of stopping
-	maxRung     int  // index of the highest rung that trials train to; below the last rung only if progressive
-	progressive bool // PASHA raises maxRung (progressive.go)
+	budget      int     // trials to create, without those with invalid hyperparameters
+	workers     int     // trials that run at once
+	promotes    bool    // promotion instead of stopping
+	maxRung     int     // index of the highest rung that trials train to; below the last rung only if progressive
+	progressive bool    // PASHA raises maxRung (progressive.go)
+	passing     float64 // the smallest share of the time for trials that pass the first rung whatever their result (verdict.go)
+	verdict     verdict
 
 	created, invalid, running int          // trials
 	entries                   []*rungEntry // in the order of creation
@@ -57,6 +59,8 @@ type rungEntry struct {
 	rung     int       // index of the rung that it trains to or waits at
 	state    int8      // runs, waits or over
 	reported bool      // it has reported a validation
+	passed   bool      // it passed the rung below whatever its result
+	chosen   bool      // it was among the best of the rung below
 	last     Result    // its newest report
 	curve    []float64 // the metrics of its reports, if progressive
 	atRungs  []float64 // its result at each rung that it has reached, if progressive
@@ -149,7 +153,7 @@ func (b *bracket) promotable() (level, index int) {
 // does not run: its final result counts at the next rung as well.
 func (b *bracket) promote(r *TrialSet, level, index int) {
 	x := b.entries[index]
-	x.rung = level + 1
+	x.rung, x.passed, x.chosen = level+1, false, true
 	if x.ending != "" {
 		b.insert(r, x.rung, score{x.final(), index})
 		return
@@ -168,9 +172,15 @@ func (b *bracket) advance(r *TrialSet, index int) {
 	for x.state == runs && x.reported && x.last.At >= b.rungs[x.rung].units {
 		level := x.rung
 		at := b.insert(r, level, score{x.last.Metric, index})
+		x.passed, x.chosen = b.passes(level), at < max(1, b.keep(level))
 		switch {
 		case level == len(b.rungs)-1:
 			b.release(r, x, over)
+		case x.passed:
+			b.rungs[level].active--
+			x.rung++
+			b.rungs[x.rung].active++
+			r.Release(x.trial, b.target(x.rung))
 		case b.promotes:
 			b.release(r, x, waits)
 		case at >= max(1, b.keep(level)):
@@ -210,6 +220,9 @@ func (b *bracket) insert(r *TrialSet, level int, s score) (at int) {
 	g.list = slices.Insert(g.list, at, s)
 	g.promoted = min(g.promoted, at)
 	x := b.entries[s.index]
+	if b.passing > 0 && level == 1 {
+		b.verdict.learn(x, at, len(g.list), b.divisor)
+	}
 	r.Learn(x.trial, g.units, s.metric)
 	if b.progressive {
 		x.atRungs = append(x.atRungs, s.metric)

@@ -14,8 +14,9 @@ type Share struct {
 	Whole  bool   // this is the longest training of the search, or the program decides the length
 }
 
-// Preview returns how many trials a search will train for how long, if no trial fails and
-// one in divisor of the trials at each rung continues.
+// Preview returns how many trials a search will train for how long, if no trial fails, one in
+// divisor of the trials at each rung continues, and the verdicts of the first rung are as good as
+// the search assumes at first.
 func Preview(cfg expconf.Config) []Share {
 	c := cfg.Searcher
 	full, name := c.FullLength()
@@ -55,6 +56,9 @@ func (m *tournament) preview(name string) []Share {
 			stopped := n
 			if level < len(b.rungs)-1 {
 				stopped = n - max(1, int(math.Floor(float64(n)/b.divisor)))
+				if level == 0 {
+					stopped -= min(stopped, int(float64(b.passers())*(1-1/b.divisor)))
+				}
 			}
 			if stopped > 0 {
 				list = append(list, Share{Trials: stopped, Units: int64(g.units), Name: name, Whole: level == len(b.rungs)-1})

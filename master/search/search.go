@@ -105,7 +105,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 		s.sign = -1
 	}
 	if cfg.Searcher.Sampler == expconf.TPE {
-		s.trialSet.model = newModel(cfg.Hyperparameters)
+		s.trialSet.model = newModel(cfg.Hyperparameters, cfg.Searcher.Revision)
 	}
 	c := cfg.Searcher
 	switch c.Name {

@@ -19,20 +19,24 @@ import (
 // and few poor results are known.
 //
 // Under successive halving, trials have results after different lengths of training,
-// and metrics of different lengths cannot be compared. So the model divides the trials
-// by the results at one length: the longest with enough results. A trial that stopped
-// before this length was worse than most trials that reached it, and counts as one of the
-// others. It would be simpler to call the trials good that trained longest; but the first
-// trials at a rung continue without a comparison, and would count as good forever.
+// and metrics of different lengths cannot be compared. So the model has a pair of densities for
+// each length (contrast.go), and adds their votes. A search of revision 1 uses one length only.
 type model struct {
+	single bool // revision 1: it learns from one length of training only
+	draws  int  // for one proposal
 	space  expconf.Hyperparameters
 	axes   []axis
 	free   []int             // indexes of the axes that have more than one value
 	values []*choices        // of each axis; nil if it is not categorical
 	stages []*stage          // the longest training first
 	of     map[int]*observed // trial → its observation
-	tried  map[string]bool   // points that were proposed; nil if an axis has infinitely many values
-	points float64           // that there are, if tried is not nil
+	begun  []*observed       // the trials in the order in which they were proposed, unless single
+
+	results   int             // that it has learned
+	estimated int             // results from which cached was estimated
+	cached    []contrast      // not of revision 1
+	tried     map[string]bool // points that were proposed; nil if an axis has infinitely many values
+	points    float64         // that there are, if tried is not nil
 }
 
 // A stage has the results after one length of training, the best first.
@@ -46,23 +50,30 @@ type result struct {
 	of     *observed
 }
 
-// observed is a trial with at least one result.
+// observed is a trial.
 type observed struct {
 	unit    []float64 // position on each free axis: 0 to 1, or the index of the value of a categorical axis
 	highest float64   // the highest level that the trial has a result of
+	results []levelResult
 }
 
+type levelResult struct{ level, metric float64 }
+
 const (
-	candidates  = 64   // draws for one proposal
-	goodPart    = 0.25 // of the trials with results of one level: these count as good
+	candidates  = 24   // draws for one proposal: more follow the densities closer, which is not better
+	onceDraws   = 64   // in a search of revision 1
+	goodPart    = 0.25 // of the trials with results of one level: these count as good, in a search of revision 1
 	maxGood     = 16   // trials that count as good
 	maxOthers   = 96   // other trials that a density uses; more would make a proposal slow, not better
 	uniformPart = 0.1  // of the trials: these get random hyperparameters, so that the search explores
 	maxRedraws  = 8    // proposals until one was not tried before
 )
 
-func newModel(space expconf.Hyperparameters) *model {
-	m := &model{space: space, axes: axesOf(space), of: map[int]*observed{}, tried: map[string]bool{}, points: 1}
+func newModel(space expconf.Hyperparameters, revision int) *model {
+	m := &model{single: revision == 1, draws: candidates, space: space, axes: axesOf(space), of: map[int]*observed{}, tried: map[string]bool{}, points: 1}
+	if m.single {
+		m.draws = onceDraws
+	}
 	for i, a := range m.axes {
 		m.values = append(m.values, choicesOf(a.Hyperparameter))
 		switch a.Type {
@@ -85,6 +96,16 @@ func newModel(space expconf.Hyperparameters) *model {
 	return m
 }
 
+// begin records a trial that runs, and has no result yet.
+func (m *model) begin(trial int, hparams map[string]any) {
+	if m.single {
+		return
+	}
+	o := &observed{unit: m.point(hparams)}
+	m.of[trial] = o
+	m.begun = append(m.begun, o)
+}
+
 // learn records a result, behind those with the same metric.
 func (m *model) learn(trial int, hparams map[string]any, level, metric float64) {
 	o := m.of[trial]
@@ -93,6 +114,8 @@ func (m *model) learn(trial int, hparams map[string]any, level, metric float64) 
 		m.of[trial] = o
 	}
 	o.highest = max(o.highest, level)
+	o.results = append(o.results, levelResult{level, metric})
+	m.results++
 	g := m.stage(level)
 	at := sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
 	g.list = slices.Insert(g.list, at, result{metric, o})
@@ -107,7 +130,9 @@ func (m *model) stage(level float64) *stage {
 	return m.stages[at]
 }
 
-// divide returns the good trials and the others; neither if no level has enough results.
+// divide returns the good trials and the others of a search of revision 1, by the results of one
+// length: the longest with enough results. A trial that stopped before this length was worse than
+// most trials that reached it, and counts as one of the others. Neither if no level has enough results.
 func (m *model) divide() (good, others []*observed) {
 	for i, g := range m.stages {
 		if len(g.list) < m.enough() {
@@ -156,13 +181,13 @@ func (m *model) enough() int { return max(6, 2*len(m.free)) }
 // numbers are drawn: a search that is read again must propose the same.
 func (m *model) propose(rng *rand.Rand) map[string]any {
 	var hparams map[string]any
-	good, others := m.densities()
+	list := m.contrasts()
 	unseen := 0
 	if m.tried != nil && float64(len(m.tried)) >= m.points {
 		unseen = maxRedraws - 1
 	}
 	for redraw := range maxRedraws {
-		hparams = m.candidate(rng, good, others, redraw >= unseen)
+		hparams = m.candidate(rng, list, redraw >= unseen)
 		if m.tried == nil {
 			return hparams
 		}
@@ -178,30 +203,21 @@ func (m *model) propose(rng *rand.Rand) map[string]any {
 	return hparams
 }
 
-// densities are those of the good trials and of the others; nil if there are not enough results.
-func (m *model) densities() (good, others *density) {
-	best, rest := m.divide()
-	if best == nil || len(m.free) == 0 {
-		return nil, nil
-	}
-	return m.density(best), m.density(rest)
-}
-
 // candidate draws hyperparameters: the best of several points if the model has densities. If
 // they are not wanted, it draws the same random numbers.
-func (m *model) candidate(rng *rand.Rand, good, others *density, wanted bool) map[string]any {
-	if good == nil || rng.Float64() < uniformPart {
+func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[string]any {
+	if len(list) == 0 || rng.Float64() < uniformPart {
 		return sample(m.space, rng)
 	}
 	var chosen []float64
-	bestRatio := math.Inf(-1)
-	for range candidates {
-		x := good.draw(rng)
+	best := math.Inf(-1)
+	for range m.draws {
+		x := oneOf(list, rng).good.draw(rng)
 		if !wanted {
 			continue
 		}
-		if r := good.log(x) - others.log(x); r > bestRatio {
-			chosen, bestRatio = x, r
+		if v := vote(list, x); v > best {
+			chosen, best = x, v
 		}
 	}
 	if !wanted {

@@ -68,7 +68,9 @@ func (r *TrialSet) Add() int {
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
 	if r.model != nil {
-		e.given = r.pack(r.model.propose(rng))
+		hparams := r.model.propose(rng)
+		e.given = r.pack(hparams)
+		r.model.begin(n, hparams)
 	} else {
 		e.given = r.atRandom()
 	}

@@ -99,6 +99,8 @@ describe('rungs', () => {
   it('follow the configuration of the searcher', () => {
     expect(lengths({ name: 'async_halving', num_rungs: 3, divisor: 4, max_length: { batches: 1600 } })).toEqual({ units: [100, 400, 1600], measure: 'batches' });
     expect(lengths({ name: 'adaptive_asha', max_rungs: 5, divisor: 4, max_trials: 16, max_length: { epochs: 64 } })).toEqual({ units: [4, 16, 64], measure: 'epochs' });
+    expect(lengths({ name: 'adaptive_asha', max_rungs: 0, divisor: 4, max_trials: 5000, max_length: { epochs: 50 } })).toEqual({ units: [1, 3, 12, 50], measure: 'epochs' });
+    expect(lengths({ name: 'adaptive_asha', max_rungs: 0, divisor: 4, max_trials: 16, max_length: { batches: 64 } })).toEqual({ units: [4, 16, 64], measure: 'batches' });
     expect(lengths({ name: 'adaptive_asha', bracket_rungs: [2, 1], max_time: 100, time_metric: 'seconds', divisor: 10 })).toEqual({ units: [10, 100], measure: 'seconds' });
     expect(lengths({ name: 'random', max_length: { batches: 100 } })).toBeNull();
     expect(lengths({ name: 'async_halving', num_rungs: 3, divisor: 1, max_length: { batches: 100 } })).toBeNull();

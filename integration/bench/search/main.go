@@ -1,7 +1,8 @@
 // Command search measures how well searchers search: simple regret against
 // budget, on the recorded curves of networks that were really trained
 // (../curves), in virtual time, with the same number of workers and the same
-// seeds for all. With -optuna it also runs Optuna on these curves.
+// seeds for all. With -optuna it also runs Optuna on these curves. Tables of a folder
+// elsewhere are for TestTablesOfAFolder.
 //
 // Regret is how much worse the best result so far is than the best that any
 // setting of the table reaches after any epoch: the checkpoint of the best result
@@ -56,13 +57,14 @@ func methods() []method {
 	const many = "max_trials: TRIALS, max_concurrent_trials: WORKERS"
 	return []method{
 		{"random", "name: random, " + many},
-		{"ASHA, stopping", "name: async_halving, num_rungs: 4, stop_once: true, " + many},
-		{"ASHA, promotion", "name: async_halving, num_rungs: 4, " + many},
-		{"adaptive ASHA", "name: adaptive_asha, max_rungs: 4, " + many},
-		{"PASHA", "name: async_halving, num_rungs: 4, progressive: true, " + many},
-		{"ASHA stopping + TPE", "name: async_halving, num_rungs: 4, stop_once: true, sampler: tpe, " + many},
-		{"ASHA promotion + TPE", "name: async_halving, num_rungs: 4, sampler: tpe, " + many},
-		{"PASHA + TPE", "name: async_halving, num_rungs: 4, progressive: true, sampler: tpe, " + many},
+		{"ASHA, stopping", "name: async_halving, num_rungs: 4, stop_once: true, sampler: random, " + many},
+		{"ASHA, promotion", "name: async_halving, num_rungs: 4, sampler: random, " + many},
+		{"adaptive ASHA, random", "name: adaptive_asha, sampler: random, " + many},
+		{"PASHA", "name: async_halving, num_rungs: 4, progressive: true, sampler: random, " + many},
+		{"ASHA stopping + TPE", "name: async_halving, num_rungs: 4, stop_once: true, " + many},
+		{"ASHA promotion + TPE", "name: async_halving, num_rungs: 4, " + many},
+		{"PASHA + TPE", "name: async_halving, num_rungs: 4, progressive: true, " + many},
+		{"adaptive ASHA (default)", "name: adaptive_asha, " + many},
 	}
 }
 

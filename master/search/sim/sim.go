@@ -45,6 +45,7 @@ type Trial struct {
 	HParams map[string]any
 	Seed    int64
 	Trained int64  // length of training
+	Began   int64  // length of the training that its checkpoint had when it began: of a copy in pbt
 	Ended   string // reason of its exit; "" if the budget ended first
 	Waits   int    // how often it waited at a rung
 }
@@ -54,6 +55,7 @@ type Point struct {
 	Time    int64
 	Trained int64 // length of training of all trials until then
 	Trial   int
+	At      int64 // length of training of this trial, with that of the checkpoint with which it began
 	Metric  float64
 }
 
@@ -181,14 +183,14 @@ func (w *world) report(trial int) error {
 	w.now = w.next[trial]
 	t.Trained += step
 	w.out.Trained += step
-	metric := w.curves.At(t.HParams, t.Seed, min(1, float64(t.Trained)/float64(w.full)))
+	metric := w.curves.At(t.HParams, t.Seed, min(1, float64(t.Began+t.Trained)/float64(w.full)))
 	at := float64(t.Trained)
 	if err := w.tell(search.Validated, trial, search.Validation{Metric: &metric, Steps: int(t.Trained), Time: &at, Run: 1}); err != nil {
 		return err
 	}
 	if best, m := w.s.Best(); m != nil {
 		if n := len(w.out.Trace); n == 0 || w.out.Trace[n-1].Trial != best || w.out.Trace[n-1].Metric != *m {
-			w.out.Trace = append(w.out.Trace, Point{w.now, w.out.Trained, best, *m})
+			w.out.Trace = append(w.out.Trace, Point{w.now, w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, *m})
 		}
 	}
 	if w.state[trial] == running && t.Trained >= w.full && w.s.Trial(trial).Target == 0 {
@@ -210,7 +212,11 @@ func (w *world) look() error {
 			if i == len(w.state) {
 				t := w.s.Trial(i)
 				w.state, w.next = append(w.state, unseen), append(w.next, 0)
-				w.out.Trials = append(w.out.Trials, Trial{HParams: w.s.HParams(i), Seed: t.Seed})
+				began := int64(0)
+				if t.From != nil {
+					began = w.out.Trials[*t.From].Began + w.out.Trials[*t.From].Trained
+				}
+				w.out.Trials = append(w.out.Trials, Trial{HParams: w.s.HParams(i), Seed: t.Seed, Began: began})
 			}
 			changed, err := w.follow(i)
 			if err != nil {

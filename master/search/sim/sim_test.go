@@ -35,7 +35,8 @@ func TestEverySearcherComesToItsEnd(t *testing.T) {
 		"name: random, max_trials: 7, max_length: 100":                                                        {7, 700, false},
 		"name: random, max_trials: 30, max_concurrent_trials: 2, max_length: 100, sampler: tpe":               {30, 3000, false},
 		"name: adaptive_asha, max_trials: 6, max_length: {batches: 5000}":                                     {6, 18750, true},
-		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160":                                  {64, 64*10 + 16*30 + 8*120, true},
+		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160, sampler: random":                 {64, 64*10 + 16*30 + 8*120, true},
+		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160":                                  {64, 2 * (64*10 + 16*30 + 8*120), true},
 		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160, stop_once: true":                 {64, 64 * 160, false},
 		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160, progressive: true, sampler: tpe": {64, 64 * 160, true},
 		"name: async_halving, num_rungs: 3, max_trials: 64, time_metric: epochs, max_time: 160":               {64, 64 * 160, false},
@@ -148,6 +149,79 @@ func TestRunIsBounded(t *testing.T) {
 		}
 		if _, err := Run(cfg, 1, Shape{Seed: 1}, Options{Workers: test.workers, Every: 1}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s with %d workers: %v", test.searcher, test.workers, err)
+		}
+	}
+}
+
+// byPart is a curve that shows which part of a training a trial has reached.
+type byPart struct{}
+
+func (byPart) At(_ map[string]any, _ int64, part float64) float64 { return 1 - part }
+
+// TestCopiesContinueTheirOriginal tests that a copy in pbt has the training of its original's checkpoint: at the
+// end of each round, all trials have reached the same part of a training.
+func TestCopiesContinueTheirOriginal(t *testing.T) {
+	cfg := configOf(t, "name: pbt, population_size: 4, num_rounds: 3, length_per_round: 10, replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0, perturb_factor: 0.2}")
+	r, err := Run(cfg, 1, byPart{}, Options{Workers: 4, Every: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := 0
+	for i, x := range r.Trials {
+		if x.Began+x.Trained == 30 {
+			whole++
+		}
+		if x.Began != 0 && x.Began != 10 && x.Began != 20 {
+			t.Errorf("trial %d began with the training of %d", i, x.Began)
+		}
+	}
+	if last := r.Trace[len(r.Trace)-1]; whole != 4 || last.Metric != 0 || last.At != 30 {
+		t.Errorf("%d of %d trials have a whole training; the best result is %+v", whole, len(r.Trials), last)
+	}
+}
+
+// early is a curve whose first reports show the order of the trials, or reverse it.
+type early struct{ reversed bool }
+
+func (c early) At(hparams map[string]any, _ int64, part float64) float64 {
+	v := float64(hparams["n"].(int64)) / 64
+	if part < 0.02 && c.reversed {
+		v = 1 - v
+	}
+	return v + 1 - part
+}
+
+// passers returns the part of the trials with poor results at the first rung that passed it, in the second half of a
+// search.
+func passers(t *testing.T, searcher string, c early) float64 {
+	t.Helper()
+	cfg := configOf(t, "max_trials: 400, max_concurrent_trials: 1, max_length: {batches: 640}, sampler: random, "+searcher)
+	r, err := Run(cfg, 1, c, Options{Workers: 1, Every: 10, Budget: 20 * 640})
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed, poor := 0.0, 0.0
+	for _, x := range r.Trials[len(r.Trials)/2:] {
+		if c.At(x.HParams, 0, 0) > 1.5 {
+			if poor++; x.Trained > 10 {
+				passed++
+			}
+		}
+	}
+	return passed / poor
+}
+
+// TestAMisleadingRungIsNoticed tests that more trials pass the first rung if it reverses the order
+// of the trials than if it shows the order, and none where the configuration asks for brackets.
+func TestAMisleadingRungIsNoticed(t *testing.T) {
+	same, reversed := passers(t, "name: adaptive_asha", early{}), passers(t, "name: adaptive_asha", early{reversed: true})
+	if same == 0 || reversed < 1.3*same {
+		t.Errorf("%.2f of the poor trials pass a rung that shows the order, and %.2f pass one that reverses it", same, reversed)
+	}
+	for _, searcher := range []string{"name: adaptive_asha, mode: aggressive", "name: adaptive_asha, bracket_rungs: [4]", "name: async_halving, num_rungs: 4",
+		"name: adaptive_asha, max_rungs: 4, revision: 1, mode: aggressive"} {
+		if n := passers(t, searcher, early{reversed: true}); n > 0 {
+			t.Errorf("%s: %.2f of the poor trials pass", searcher, n)
 		}
 	}
 }

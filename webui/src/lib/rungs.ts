@@ -45,9 +45,16 @@ export function lengths(s: Searcher): { units: number[]; measure: string } | nul
     for (; n >= divisor && k < limit; k++) n /= divisor;
     return k;
   };
+  // As the master computes them (master/search/adaptive.go): by default the first rung is at about 1/64 of a training.
+  const automatic = () => {
+    let n = Math.min(1 + Math.round(Math.log(64) / Math.log(divisor)), powers(s.max_trials ?? Infinity, 7) + 1, 7, Math.floor(500_000 / (s.max_trials ?? 1)));
+    while (n > 1 && full < 2 * divisor ** (n - 2)) n--;
+    return n;
+  };
   const most = s.max_rungs ?? 5;
   const n = s.name === 'async_halving' || s.name === 'asha' ? s.num_rungs ?? 1
-    : s.bracket_rungs?.length ? Math.max(...s.bracket_rungs) : Math.min(powers(full, most) + 1, powers(s.max_trials ?? Infinity, most) + 1, most);
+    : s.bracket_rungs?.length ? Math.max(...s.bracket_rungs)
+      : most === 0 ? automatic() : Math.min(powers(full, most) + 1, powers(s.max_trials ?? Infinity, most) + 1, most);
   const units = Array.from({ length: Math.max(1, n) }, (_, i) => Math.max(1, Math.floor(full / divisor ** (n - 1 - i))));
   return { units: [...new Set(units)], measure };
 }
