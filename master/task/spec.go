@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
@@ -326,6 +325,9 @@ func (b *specBuilder) common() {
 	}
 }
 
+// requestsHeld is how long the runner holds a program's request while no master answers.
+const requestsHeld = 24 * time.Hour
+
 // mlflow lets MLflow's client in a task reach the master, unless the user's own variables name another server.
 func (b *specBuilder) mlflow() {
 	env := b.spec.Env
@@ -333,8 +335,8 @@ func (b *specBuilder) mlflow() {
 		return
 	}
 	env["MLFLOW_TRACKING_URI"] = masterHere + "/mlflow"
-	if env["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "" { // seconds: as long as the runner holds a request while no master answers
-		env["MLFLOW_HTTP_REQUEST_TIMEOUT"] = strconv.Itoa(int(leftover.Hold.Seconds()))
+	if env["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "" { // seconds
+		env["MLFLOW_HTTP_REQUEST_TIMEOUT"] = strconv.Itoa(int(requestsHeld.Seconds()))
 	}
 	env["MLFLOW_TRACKING_TOKEN"] = cmp.Or(b.m.Session, b.m.Token)
 	if b.a.TrialID != 0 {
