@@ -1,9 +1,13 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +23,24 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/pyenv"
 )
+
+// patientWire is a wire whose server closes connections that are idle for some seconds, as MLflow's does.
+type patientWire struct{ *wire }
+
+func (w patientWire) call(method, path, token string, body []byte) ([]byte, error) {
+	answer, err := w.wire.call(method, path, token, body)
+	if err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return answer, err
+	}
+	var d net.Dialer
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if w.conn, err = d.DialContext(ctx, "tcp", w.host); err != nil {
+		return nil, err
+	}
+	w.r = bufio.NewReaderSize(w.conn, 64<<10)
+	return w.wire.call(method, path, token, body)
+}
 
 // mlflowCall is the path of a call of MLflow's interface below its server.
 func mlflowCall(call string) string { return "/api/2.0/mlflow/" + call }
@@ -77,7 +99,7 @@ func (r *rig) theirMLflow(b *testing.B) (address string, db *pgxpool.Pool) {
 }
 
 // newRun creates a run, and returns its id.
-func newRun(b *testing.B, w *wire, prefix, token, experiment string) string {
+func newRun(b *testing.B, w patientWire, prefix, token, experiment string) string {
 	b.Helper()
 	answer, err := w.call("POST", prefix+mlflowCall("runs/create"), token, fmt.Appendf(nil, `{"experiment_id":%q,"start_time":1700000000000}`, experiment))
 	var got struct {
@@ -113,7 +135,7 @@ func BenchmarkMLflow(b *testing.B) {
 	address, db := r.theirMLflow(b)
 	add := func(f figure) { f.part, f.against = part, theirs; shared.figures.add(f) }
 	token := r.client.Token()
-	one, other := dial(b, r.MasterURL), dial(b, address)
+	one, other := patientWire{dial(b, r.MasterURL)}, patientWire{dial(b, address)}
 	for _, clients := range []int{1, 32} {
 		us, them := dialAll(b, r.MasterURL, clients), dialAll(b, address, clients)
 		ours, their, steps := make([]string, clients), make([]string, clients), make([]int, clients)
@@ -132,7 +154,7 @@ func BenchmarkMLflow(b *testing.B) {
 		}, func() pace {
 			return load(b, clients, func(c int) error {
 				steps[c]++
-				_, err := them[c].call("POST", mlflowCall("runs/log-metric"), "", metric(their[c], steps[c]))
+				_, err := patientWire{them[c]}.call("POST", mlflowCall("runs/log-metric"), "", metric(their[c], steps[c]))
 				return err
 			})
 		})
@@ -181,7 +203,7 @@ func BenchmarkMLflow(b *testing.B) {
 func (r *rig) manyRuns(b *testing.B, theirs *pgxpool.Pool) {
 	b.Helper()
 	const runs = 100_000
-	template, err := strconv.Atoi(newRun(b, dial(b, r.MasterURL), "/mlflow", r.client.Token(), "1"))
+	template, err := strconv.Atoi(newRun(b, patientWire{dial(b, r.MasterURL)}, "/mlflow", r.client.Token(), "1"))
 	if err != nil {
 		b.Fatal(err)
 	}

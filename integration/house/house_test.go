@@ -131,8 +131,8 @@ var rooms = []room{
 	{"master/accounts/scim", []string{"master/accounts", "master/audit", "master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/server"}},
 	{"master/workspaces", []string{"master/accounts", "master/auth", "master/database", "master/rest", wire}, []string{"master/mlflow", "master/api", "master/control", "master/control/rows", "master/launch", "master/queue", "master/tasks", "master/experiments", "master/runs", "master/importer"}},
 	{"master/nodes", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/about", "master/api", "master/attempts", "master/control", "master/control/rows", "master/server", "master/server/servertest", "master/tasks", "master/experiments"}},
-	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/api", "master/checkpoints", "master/experiments"}},
-	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/server", "master/experiments", "master/runs"}},
+	{"master/models", []string{"master/auth", "master/database", "master/rest", wire}, []string{"master/mlflow", "master/api", "master/checkpoints", "master/experiments"}},
+	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/mlflow", "master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/server", "master/experiments", "master/runs"}},
 	{"master/webhook", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/webhook/sender", "master/experiments"}},
 	{"master/metrics", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/mlflow", "master/api", "master/attempts", "master/server", "master/server/servertest", "master/experiments", "master/live", "master/runs", "master/schema/rowtest", "master/searches"}},
 	{"master/logs", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/experiments", "master/importer"}},
@@ -147,7 +147,7 @@ var rooms = []room{
 	{"master/launch", []string{"master/auth", "master/checkpoints", "master/contexts", "master/database", "master/diskuse", "master/experiments", "master/queue", "master/rest", "master/spool", "master/tasks", "master/workspaces", wire}, []string{"master/api", "master/server"}},
 	{"master/searches", []string{"master/database", "master/experiments", "master/metrics", "master/rest", wire}, []string{"master/api"}},
 	{"master/runs", []string{"master/auth", "master/checkpoints", "master/database", "master/diskuse", "master/experiments", "master/find/query", "master/metrics", "master/rest", "master/workspaces", wire}, []string{"master/api"}},
-	{"master/mlflow", []string{"master/auth", "master/database", "master/experiments", "master/metrics", "master/rest", "master/workspaces", wire}, []string{"master/api"}},
+	{"master/mlflow", []string{"master/auth", "master/checkpoints", "master/database", "master/experiments", "master/metrics", "master/models", "master/rest", "master/workspaces", wire}, []string{"master/api"}},
 	{"master/live", []string{"master/auth", "master/database", "master/experiments", "master/metrics", "master/rest", "master/sleep", wire}, []string{"master/api"}},
 }
 

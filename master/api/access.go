@@ -14,7 +14,7 @@ import (
 var readsByPost = map[string]bool{
 	v1.SearchRuns.Path: true, v1.SearchExperiments.Path: true, v1.GetModelDefFile.Path: true, v1.ListGroups.Path: true,
 	v1.ListRoles.Path: true, v1.GetRolesByID.Path: true, v1.SearchRolesAssignableToScope.Path: true,
-	v1.SearchMLflowRuns.Path: true, v1.SearchMLflowExperiments.Path: true,
+	v1.SearchMLflowRuns.Path: true, v1.SearchMLflowExperiments.Path: true, v1.SearchMLflowModels.Path: true, v1.FindMLflowLatest.Path: true,
 }
 
 // checkAccess fails if a caller may not call a route.

@@ -92,7 +92,7 @@ func accessPath(l v1.Line, values map[string]string) string {
 	for i, name := range l.Names() {
 		value, known := map[string]string{"version": "1", "delivery": "1", "workload": "EXPERIMENT", "slot": "0", "pool": "default", "rank": "0", "key": "UNCATEGORIZED", "external": "unknown",
 			"profile": "heap", "experiment": "theirs", "trial": "one", "group": values["groups"], "user": "2", "workspace": "1"}[name]
-		switch object, has := values[first(l.Path)]; {
+		switch object, has := objectOf(values, l); {
 		case i == 0 && has && !known:
 			value = object
 		case !known:

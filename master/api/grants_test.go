@@ -53,8 +53,10 @@ func ours(t *testing.T, r *rig) map[string]string {
 	r.user("admin").post("/api/v1/users/activity", `{"activityType":"ACTIVITY_TYPE_GET","entityType":"ENTITY_TYPE_PROJECT","entityId":1}`).ok()
 	me.post("/api/v1/models", `{"name":"ours","labels":["our-label"]}`).ok()
 	me.version("ours", uuid)
+	var model v1.MLflowModelAnswer
+	me.post("/mlflow/api/2.0/mlflow/logged-models", fmt.Sprintf(`{"name":"ours","source_run_id":"%d"}`, a.trial)).ok().into(&model)
 	values := map[string]string{"models": "ours", "experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
-		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid, "webhooks": fmt.Sprint(hook.Webhook.ID),
+		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid, "logged-models": model.Model.Info.ID, "mlflow-artifacts": fmt.Sprintf("1/models/%s/artifacts/x", model.Model.Info.ID), "webhooks": fmt.Sprint(hook.Webhook.ID),
 		"quotas": fmt.Sprint(r.user("admin").setQuota(`{"workspaceId":1,"userId":2,"hard":1000}`))}
 	for noun, id := range everyKind(t, me) {
 		values[noun+"s"] = id
@@ -68,6 +70,17 @@ func first(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "/")
 	word, _, _ := strings.Cut(strings.TrimPrefix(path, "detent/"), "/")
 	return word
+}
+
+// objectOf is the object that the path of a route names.
+func objectOf(values map[string]string, l v1.Line) (string, bool) {
+	for _, noun := range []string{"logged-models", "mlflow-artifacts"} {
+		if strings.Contains(l.Path, "/"+noun+"/") {
+			return values[noun], true
+		}
+	}
+	object, known := values[first(l.Path)]
+	return object, known
 }
 
 // filled is a route's path with an object in it.
@@ -136,7 +149,7 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 	tried := 0
 	for _, route := range r.api.router.Routes() {
 		l := route.Line
-		object, known := values[first(l.Path)]
+		object, known := objectOf(values, l)
 		if !route.Loads || l.Access == v1.ByTasks || l.Access == v1.ByAdmins || !known {
 			continue
 		}

@@ -47,6 +47,10 @@ var ownReports = map[string]bool{
 	"GET //mlflow/api/2.0/mlflow/experiments/get-by-name": true, "POST //mlflow/api/2.0/mlflow/runs/log-batch": true,
 	"POST //mlflow/api/2.0/mlflow/runs/log-metric": true, "POST //mlflow/api/2.0/mlflow/runs/log-parameter": true,
 	"POST //mlflow/api/2.0/mlflow/runs/set-tag": true, "POST //mlflow/api/2.0/mlflow/runs/log-inputs": true,
+	"POST //mlflow/api/2.0/mlflow/logged-models": true, "GET //mlflow/api/2.0/mlflow/logged-models/:model": true,
+	"PATCH //mlflow/api/2.0/mlflow/logged-models/:model": true, "POST //mlflow/api/2.0/mlflow/logged-models/:model/params": true,
+	"PATCH //mlflow/api/2.0/mlflow/logged-models/:model/tags": true, "POST //mlflow/api/2.0/mlflow/runs/outputs": true,
+	"POST //mlflow/api/2.0/mlflow/runs/log-model": true, "PUT //mlflow/api/2.0/mlflow-artifacts/artifacts/*": true,
 }
 
 // openToDeactivated reports whether an attempt may call a route after its owner was

@@ -90,6 +90,7 @@ func TestAnswersConform(t *testing.T) {
 	me.post("/api/v1/models", `{"name":"admin"}`).ok()
 	r.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) SELECT $1, task_id, id, 1, 1, 'COMPLETED' FROM trials WHERE id = $2`, older, trial)
 	me.version("admin", older)
+	me.post("/mlflow/api/2.0/mlflow/registered-models/alias", `{"name":"admin","alias":"best","version":"1"}`).ok()
 	values := map[string]string{"experiments": fmt.Sprint(id), "trials": fmt.Sprint(trial), "tasks": attemptOf, "allocations": attemptOf + ".1",
 		"agents": "node-1", "users": "1", "workspaces": "1", "projects": "1"}
 	for noun, id := range everyKind(t, me) {
@@ -107,7 +108,10 @@ func TestAnswersConform(t *testing.T) {
 
 		v1.GetMLflowExperiment.Path: "?experiment_id=1", v1.GetMLflowExperimentByName.Path: "?experiment_name=Uncategorized",
 		v1.GetMLflowRun.Path: fmt.Sprint("?run_id=", trial), v1.GetMLflowHistory.Path: fmt.Sprint("?metric_key=loss&run_id=", trial),
-		v1.GetMLflowHistories.Path: fmt.Sprint("?metric_key=loss&run_ids=", trial),
+		v1.GetMLflowHistories.Path:  fmt.Sprint("?metric_key=loss&run_ids=", trial),
+		v1.ListMLflowArtifacts.Path: fmt.Sprint("?run_id=", trial), v1.ListMLflowFiles.Path: fmt.Sprintf("?path=1/%d/artifacts", trial),
+		v1.GetMLflowRegistered.Path: "?name=admin", v1.ListMLflowLatest.Path: "?name=admin", v1.GetMLflowByAlias.Path: "?name=admin&alias=best",
+		v1.GetMLflowModelVersion.Path: "?name=admin&version=1", v1.GetMLflowDownloadURI.Path: "?name=admin&version=1",
 	}
 	seen := 0
 	for _, route := range r.api.router.Routes() {

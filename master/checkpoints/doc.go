@@ -9,6 +9,7 @@
 //	checkpoints.go       report, show and change checkpoints
 //	list.go              list those of an experiment or a trial
 //	download.go          send the files of one; download_limits.go and packing.go limit that, folder.go and objects.go read the storages
+//	logged.go            write and send the files that programs log with MLflow's client; their rows are in rows_logged.go
 //	gc.go                remove files by name, preview a policy, and what tasks that remove files ask and report
 //	bounds.go            how many files, names and metadata there may be
 //	rows.go              the rows of checkpoints; rows_list.go and rows_source.go read them

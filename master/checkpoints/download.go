@@ -125,7 +125,7 @@ func (d Deps) sourceOf(ctx context.Context, k Checkpoint) (source, error) {
 	if (expconf.CheckpointStorage{Type: named.Type}).IsObjects() {
 		return d.objectSource(ctx, k, named.Type)
 	}
-	return d.openFolder(raw, k)
+	return d.openFolder(raw, k, false)
 }
 
 func packTar(ctx context.Context, w io.Writer, from source, names []string, turn compressTurn) error {

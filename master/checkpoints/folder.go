@@ -48,16 +48,16 @@ func (p storageFolder) folder() (root, sub string, err error) {
 		return p.HostPath, sub, nil
 	}
 	return "", "", fault.New(fault.Unimplemented,
-		"the checkpoint is in storage of type %q, which the master cannot read; download it directly, with your own credentials", p.Type)
+		"the checkpoint is in storage of type %q, which the master cannot read or write; use it directly, with your own credentials", p.Type)
 }
 
 // folderSource is a storage that is a folder of the master's machine.
 type folderSource struct{ *os.Root }
 
-// openFolder opens the folder of a checkpoint; links cannot lead out of it. The storage is
+// openFolder opens the folder of a checkpoint, and creates it if that is asked; links cannot lead out of it. The storage is
 // named by a user or by a task, so the master reads only below the folders that its operators
 // have listed.
-func (d Deps) openFolder(storage json.RawMessage, k Checkpoint) (source, error) {
+func (d Deps) openFolder(storage json.RawMessage, k Checkpoint, create bool) (source, error) {
 	var place storageFolder
 	if err := json.Unmarshal(storage, &place); err != nil {
 		return nil, err
@@ -82,6 +82,11 @@ func (d Deps) openFolder(storage json.RawMessage, k Checkpoint) (source, error) 
 	}
 	defer root.Close()
 	name := path.Join(within, k.UUID)
+	if create {
+		if err := root.MkdirAll(name, 0o755); err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "the master cannot create folder %s in %s: %v; let it write there", k.UUID, at, fault.Root(err))
+		}
+	}
 	info, err := root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", name) // a link could lead elsewhere

@@ -201,12 +201,23 @@ func (d Deps) filesToRemove(ctx context.Context, experiment int, ids []string) (
 	switch {
 	case s.Desired == "deleted":
 		err = fault.New(fault.Invalid, "experiment %d is being deleted, with all its files", experiment)
-	case s.Unmanaged:
+	case s.Unmanaged && !s.logged(ids):
 		err = fault.New(fault.Invalid, "experiment %d is unmanaged: remove its files from the storage by hand", experiment)
 	case !slices.Contains(d.Storages, cfg.CheckpointStorage.Type):
 		err = fault.New(fault.Invalid, "the checkpoints of experiment %d are in storage of type %s, which this cluster cannot reach", experiment, cfg.CheckpointStorage.Type)
 	}
 	return s, cfg, err
+}
+
+// logged reports whether checkpoints of an experiment are files that programs logged through the master, which has stored them itself.
+func (s ExperimentFiles) logged(ids []string) bool {
+	found := 0
+	for _, k := range s.Checkpoints {
+		if k.Logged != "" && slices.Contains(ids, k.UUID) {
+			found++
+		}
+	}
+	return found > 0 && found == len(ids)
 }
 
 // newGC returns a garbage collection that a user requested, without removals yet.

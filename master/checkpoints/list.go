@@ -19,7 +19,7 @@ import (
 func wire(k Checkpoint, config v1.Struct) v1.Checkpoint {
 	at := k.ReportedAt
 	w := v1.Checkpoint{UUID: k.UUID, TaskID: trial.PartID(k.TaskID, k.Part), AllocationID: optional.Value(k.AllocationID), ReportTime: &at, Resources: k.Resources,
-		Metadata: v1.Struct(k.Metadata), State: v1.CheckpointState("STATE_" + k.State), StorageID: k.StorageID, Kept: k.Kept}
+		Metadata: v1.Struct(k.Metadata), State: v1.CheckpointState("STATE_" + k.State), StorageID: k.StorageID, Kept: k.Kept, Logged: k.Logged}
 	if k.TrialID == nil {
 		return w
 	}

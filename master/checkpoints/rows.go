@@ -29,7 +29,8 @@ type Checkpoint struct {
 	Metadata     json.RawMessage  `db:"metadata"`
 	Size         int64            `db:"size"`
 	StorageID    *int             `db:"storage_id"`
-	Kept         bool             `db:"kept"` // a folder that the runner keeps
+	Kept         bool             `db:"kept"`   // a folder that the runner keeps
+	Logged       string           `db:"logged"` // the files that a run or a model logs (logged.go); else ""
 	// Of its trial and experiment; nil if it has none.
 	ExperimentID *int            `db:"experiment_id"`
 	OwnerID      int             `db:"owner_id"`
@@ -55,7 +56,7 @@ const sharedIn = `ARRAY(SELECT DISTINCT m.workspace_id FROM model_versions v JOI
 func checkpointsWith(config, shared string) string {
 	return `
 	SELECT k.uuid::text, k.task_id, ` + trial.PartOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
-		k.size, k.storage_id, k.kept, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
+		k.size, k.storage_id, k.kept, k.logged, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + database.FloatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k
@@ -63,9 +64,9 @@ func checkpointsWith(config, shared string) string {
 	LEFT JOIN trials t ON t.id = k.trial_id
 	LEFT JOIN experiments e ON e.id = t.experiment_id
 	LEFT JOIN storage_backends s ON s.id = k.storage_id
-	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'training' AND m.run_id <= k.run_id
+	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'training' AND k.logged = '' AND m.run_id <= k.run_id
 		AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) tm ON true
-	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
+	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND k.logged = '' AND m.run_id <= k.run_id
 		AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
 }
 
@@ -109,7 +110,7 @@ func BestOf(ctx context.Context, db *database.DB, trials []int, most int) (map[i
 		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
 			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
-		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED' AND NOT k.kept
+		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED' AND NOT k.kept AND k.logged = ''
 		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
 		SELECT k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,

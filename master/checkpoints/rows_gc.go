@@ -65,6 +65,7 @@ type StoredCheckpoint struct {
 	Metric       *float64  `db:"metric"`
 	BeingRemoved bool      `db:"being_removed"`
 	Kept         bool      `db:"kept"` // a folder that the runner keeps
+	Logged       string    `db:"logged"`
 	RunID        int       `db:"run_id"`
 	StorageID    *int      `db:"storage_id"` // of the storage that its task reported; nil if it reported none
 }
@@ -121,7 +122,7 @@ func FilesOfExperimentWith(ctx context.Context, db *database.DB, experiment int,
 	return filesOfExperiment(ctx, db, experiment, `k.uuid = ANY(ARRAY(
 		SELECT unnest($2::uuid[]) UNION SELECT n.uuid
 		FROM (SELECT DISTINCT trial_id FROM checkpoints WHERE uuid = ANY($2::uuid[])) o CROSS JOIN LATERAL (
-			(SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND NOT k.kept AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
+			(SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND NOT k.kept AND k.logged = '' AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
 			ORDER BY k.steps DESC, k.reported_at DESC, k.uuid DESC LIMIT 1)
 			UNION ALL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND `+whole+` `+newestKept+`)) n))`, append([]string{}, ids...))
 }
@@ -144,7 +145,7 @@ func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, whi
 			return err
 		}
 		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx, `
-			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, k.kept, k.run_id, `+BeingRemoved+` AS being_removed,
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, k.kept, k.logged, k.run_id, `+BeingRemoved+` AS being_removed,
 				`+database.FloatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
@@ -184,10 +185,13 @@ func storagesOf(ctx context.Context, db *database.DB, list []StoredCheckpoint) (
 
 // Keep returns the input of keep.Decide.
 func (s ExperimentFiles) Keep(p keep.Policy) keep.Experiment {
-	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used, Checkpoints: make([]keep.Checkpoint, len(s.Checkpoints))}
-	for i, k := range s.Checkpoints {
-		e.Checkpoints[i] = keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
-			Metric: k.Metric, BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID}
+	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used}
+	for _, k := range s.Checkpoints {
+		if k.Logged != "" { // no policy is about it
+			continue
+		}
+		e.Checkpoints = append(e.Checkpoints, keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
+			Metric: k.Metric, BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID})
 	}
 	return e
 }

@@ -48,7 +48,7 @@ func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter, offset,
 	by := checkpointSorts[f.Sort]
 	if f.Metric != "" {
 		c.Args["metric"] = f.Metric
-		by = `(SELECT ` + database.FloatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation'
+		by = `(SELECT ` + database.FloatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND k.logged = ''
 			AND m.run_id <= k.run_id AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1)`
 	}
 	if f.Desc {

@@ -17,7 +17,7 @@ type Newest struct {
 // NewestOf returns the checkpoint from which a trial restarts.
 func NewestOf(ctx context.Context, db *database.DB, trial int) (Newest, error) {
 	k, err := database.Row[Newest](ctx, db, "checkpoint", `
-		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND NOT k.kept AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
+		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND NOT k.kept AND k.logged = '' AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
 		ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`, trial)
 	return k, database.Missing(err, nil)
 }

@@ -156,7 +156,7 @@ func byDeletion(s checkpoints.ExperimentFiles, cfg expconf.Config, unread error)
 		}
 	}
 	for _, k := range s.Checkpoints {
-		if k.State == string(policy.Deleted) || elsewhere[k.UUID] || s.Unmanaged {
+		if k.State == string(policy.Deleted) || elsewhere[k.UUID] || s.Unmanaged && k.Logged == "" {
 			continue
 		}
 		if why := s.Used[k.UUID]; why != "" {

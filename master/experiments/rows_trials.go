@@ -179,7 +179,7 @@ func Workloads(ctx context.Context, db *database.DB, f WorkloadFilter, offset, l
 		FROM metrics m WHERE m.trial_id = @trial AND m.group_name = ANY(@groups::text[]) AND NOT m.archived
 		UNION ALL
 		SELECT 'checkpoint', k.steps, k.reported_at, NULL, NULL, k.uuid::text, k.state, k.resources, k.metadata
-		FROM checkpoints k WHERE k.trial_id = @trial AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
+		FROM checkpoints k WHERE k.trial_id = @trial AND k.logged = '' AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
 	total, err := database.Scalar[int](ctx, db, `SELECT count(*)`+from, args)
 	if err != nil {
 		return nil, 0, err

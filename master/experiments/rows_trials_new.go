@@ -20,7 +20,7 @@ func QueueNewTrial(b *database.Statements, t trial.Row) {
 		INSERT INTO trials (id, experiment_id, number, task_id, hparams, seed, state, warm_start, run_id, held, target) OVERRIDING SYSTEM VALUE
 		VALUES (coalesce($12, `+nextTrial+`), $1, $2, $3, $4, $5, CASE WHEN $11 THEN 'PAUSED' ELSE 'ACTIVE' END,
 			coalesce($6::uuid, (SELECT c.uuid FROM checkpoints c JOIN trials o ON o.id = c.trial_id
-			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED'
+			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED' AND c.logged = ''
 			ORDER BY c.kept, CASE WHEN c.kept THEN c.run_id ELSE c.steps END DESC, c.reported_at DESC LIMIT 1)),
 			CASE WHEN $7 THEN 0 ELSE 1 END, $8, $9)`,
 		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From, t.Paused, t.ID)

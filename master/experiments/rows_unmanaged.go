@@ -158,7 +158,7 @@ func StartUnmanagedTrial(ctx context.Context, db *database.DB, id int, resume bo
 		}
 		s, err = database.Row[UnmanagedStart](ctx, tx, "trial", `
 			SELECT t.run_id, coalesce(c.steps, 0) AS steps, c.uuid::text AS checkpoint FROM trials t LEFT JOIN LATERAL (
-				SELECT uuid, steps FROM checkpoints k WHERE $2 AND k.trial_id = t.id AND NOT k.kept AND k.state = 'COMPLETED'
+				SELECT uuid, steps FROM checkpoints k WHERE $2 AND k.trial_id = t.id AND NOT k.kept AND k.logged = '' AND k.state = 'COMPLETED'
 				ORDER BY k.run_id DESC, k.steps DESC, k.reported_at DESC LIMIT 1) c ON true
 			WHERE t.id = $1`, id, resume)
 		if err != nil {

@@ -82,6 +82,9 @@ func other(ctx context.Context, c *rest.Call) error {
 	if strings.Trim(c.Path(), "/") == strings.Trim(Prefix, "/") {
 		return openPages(ctx, c)
 	}
+	if strings.HasPrefix(c.Path(), Prefix+"/api/2.0/mlflow-artifacts/mpu/") { // at these words clients send the file to the server
+		return fault.New(fault.Unimplemented, "Multipart upload is not supported for the current artifact repository: send files to the server")
+	}
 	return fault.New(fault.Unimplemented, "%s %s is no call of MLflow that Detent has; docs/mlflow.md lists them", c.Method(), fault.Clip(c.Path()))
 }
 

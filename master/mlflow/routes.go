@@ -20,12 +20,16 @@
 //	log.go               what programs log
 //	marks.go             parameters, tags and data sets in the metadata of a run
 //	history.go           the values of a metric
+//	files.go             the files that programs log
+//	logged.go            the models that runs log, with their rows in rows_logged.go
+//	registry.go          the model registry, and its versions in versions.go, with their rows in rows_registry.go
 package mlflow
 
 import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/metrics"
@@ -48,6 +52,8 @@ type Deps struct {
 	// Admit fails if an owner stores too much.
 	Admit   func(ctx context.Context, owner int, bytes int64) error
 	Changed func() // the state of a run has changed
+	// Files stores the files that programs log.
+	Files checkpoints.Deps
 }
 
 // Routes adds the endpoints of MLflow's interface.
@@ -86,4 +92,7 @@ func Routes(r *rest.Router, d Deps) {
 	rest.Serve(r, v1.LogMLflowInputs, d.logInputs)
 	rest.Serve(r, v1.GetMLflowHistory, d.history)
 	rest.Serve(r, v1.GetMLflowHistories, d.histories)
+	d.fileRoutes(r)
+	d.modelRoutes(r)
+	registry{d}.routes(r)
 }

@@ -179,6 +179,11 @@ func (d Deps) shown(ctx context.Context, r Run) (*v1.MLflowRunAnswer, error) {
 		return nil, err
 	}
 	run, err := r.wire(values)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := outputsOf(ctx, d.DB, []int{r.ID})
+	run.Outputs.Models = outputs[r.ID]
 	return &v1.MLflowRunAnswer{Run: run}, err
 }
 
@@ -352,12 +357,17 @@ func (d Deps) searchRuns(ctx context.Context, c *rest.Call, req *v1.MLflowSearch
 	if err != nil {
 		return nil, err
 	}
+	outputs, err := outputsOf(ctx, d.DB, ids)
+	if err != nil {
+		return nil, err
+	}
 	out := &v1.MLflowRuns{Next: p.next(len(list), more)}
 	for _, r := range list {
 		run, err := r.wire(latest(sums[r.ID], r.Metric))
 		if err != nil {
 			return nil, err
 		}
+		run.Outputs.Models = outputs[r.ID]
 		out.Runs = append(out.Runs, run)
 	}
 	return out, nil

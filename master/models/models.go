@@ -10,6 +10,7 @@
 //	routes.go         the endpoints, what they use of other rooms, and the objects of paths
 //	change.go         list, create and change models
 //	versions.go       list, register and change versions
+//	outside.go        what package mlflow uses
 //
 // This room is below those of experiments and checkpoints, which it does not import: Deps has what the endpoints
 // ask of them. The statement that registers a version locks rows of experiments and checkpoints by their columns. The changes that clients of

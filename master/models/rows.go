@@ -80,6 +80,11 @@ func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter, offset,
 	return database.PageOf[Model, int](ctx, db, &listed, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
+// ByIDs reads models in the order of their numbers here.
+func ByIDs(ctx context.Context, db *database.DB, ids []int) ([]Model, error) {
+	return database.Rows[Model](ctx, db, selected+` JOIN unnest($1::int[]) WITH ORDINALITY AS o(id, place) ON o.id = m.id ORDER BY o.place`, ids)
+}
+
 // Labels lists the labels of models, the most used first; workspace 0 means all.
 func Labels(ctx context.Context, db *database.DB, in auth.Scope, workspace int) ([]string, error) {
 	var c database.Conditions

@@ -52,8 +52,8 @@ func VersionByNumber(ctx context.Context, db *database.DB, m Model, version int)
 }
 
 // register registers a complete checkpoint as the next version of a model. From then on
-// its files stay.
-func register(ctx context.Context, db *database.DB, m Model, v Version) (version int, err error) {
+// its files stay. also, if it is not nil, is called in the same transaction.
+func register(ctx context.Context, db *database.DB, m Model, v Version, also func(tx *database.DB, id int) error) (version int, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		archived, err := database.Scalar[bool](ctx, tx, `SELECT archived FROM models WHERE id = $1 FOR UPDATE`, m.ID)
 		switch {
@@ -70,11 +70,14 @@ func register(ctx context.Context, db *database.DB, m Model, v Version) (version
 		if version, err = database.Scalar[int](ctx, tx, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
 			return err
 		}
-		err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
-			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
+		id, err := database.Scalar[int](ctx, tx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
+			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}')) RETURNING id`,
 			database.Args{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
 				"labels": append([]string{}, v.Labels...), "metadata": database.JSONOrNull(v.Metadata)})
-		return database.BadData(err)
+		if err != nil || also == nil {
+			return database.BadData(err)
+		}
+		return also(tx, id)
 	})
 	return version, err
 }

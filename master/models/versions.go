@@ -98,7 +98,7 @@ func (d Deps) registerVersion(ctx context.Context, c *rest.Call, m Model, req *v
 		return nil, err
 	}
 	n, err := register(ctx, d.DB, m, Version{UUID: id, OwnerID: c.Who().UserID, Name: req.Name, Comment: req.Comment,
-		Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)})
+		Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)}, nil)
 	if err != nil {
 		return nil, err
 	}

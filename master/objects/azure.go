@@ -118,6 +118,12 @@ func (s *azureStore) remove(ctx context.Context, key string) error {
 	return err
 }
 
+func (s *azureStore) put(ctx context.Context, key string, from *io.SectionReader) error {
+	header := azureHeader()
+	header.Set("X-Ms-Blob-Type", "BlockBlob")
+	return s.send(ctx, http.MethodPut, s.url(key, nil), header, from)
+}
+
 // azureSays finds the code of an error.
 func azureSays(header http.Header, body []byte) string {
 	if code := header.Get("X-Ms-Error-Code"); code != "" {

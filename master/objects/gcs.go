@@ -115,6 +115,11 @@ func (s *gcsStore) remove(ctx context.Context, key string) error {
 	return err
 }
 
+func (s *gcsStore) put(ctx context.Context, key string, from *io.SectionReader) error {
+	address := strings.Replace(s.base, "/storage/v1/b/", "/upload/storage/v1/b/", 1) + "?" + url.Values{"uploadType": {"media"}, "name": {key}}.Encode()
+	return s.send(ctx, http.MethodPost, address, http.Header{"Content-Type": {"application/octet-stream"}}, from)
+}
+
 // googleSays finds the message of an error.
 func googleSays(_ http.Header, body []byte) string {
 	var e struct {

@@ -1,6 +1,5 @@
-// Package objects reads checkpoints from object storage, for downloads through the master, and
-// removes them, for garbage collections. Only this package talks to object stores, and it
-// writes no objects.
+// Package objects reads checkpoints from object storage, for downloads through the master, removes them, for garbage
+// collections, and writes the files that programs log through the master. Only this package talks to object stores.
 //
 // Bucket has what all kinds of stores share: limits for the size of responses, and for the time
 // without data. s3.go uses AWS's library; gcs.go and azure.go use plain HTTP, through web.go: Google's library
@@ -63,6 +62,8 @@ type store interface {
 	// open begins to read an object. The size is negative if the store does not send it.
 	open(ctx context.Context, key string) (io.ReadCloser, Object, error)
 	remove(ctx context.Context, key string) error
+	// put writes an object.
+	put(ctx context.Context, key string, from *io.SectionReader) error
 	// at is the address of a key for messages: s3://bucket/key.
 	at(key string) string
 	// fault converts an error of a call.
@@ -70,7 +71,7 @@ type store interface {
 	Close()
 }
 
-// A Bucket reads and removes objects of a store.
+// A Bucket reads, writes and removes objects of a store.
 type Bucket struct {
 	store   store
 	refused string
@@ -199,6 +200,30 @@ func (b *Bucket) Remove(ctx context.Context, key string) error {
 		}
 	}
 	return nil
+}
+
+// Put writes an object, or replaces it. The store must read from time to time, not within a limit for the whole object.
+func (b *Bucket) Put(ctx context.Context, key string, from io.ReaderAt, size int64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(b.silent, func() { cancel(errSilent) })
+	defer silent.Stop()
+	read := sent{from, func() { silent.Reset(b.silent) }}
+	if err := b.store.put(ctx, key, io.NewSectionReader(read, 0, size)); err != nil {
+		return b.fault(ctx, err, key)
+	}
+	return nil
+}
+
+// sent is an object that is being written.
+type sent struct {
+	io.ReaderAt
+	went func() // a part was read
+}
+
+func (s sent) ReadAt(p []byte, at int64) (int, error) {
+	s.went()
+	return s.ReaderAt.ReadAt(p, at)
 }
 
 // late returns the error of a call that ended because the store sent no data; nil for other

@@ -63,6 +63,7 @@ func calls(b *Bucket) map[string]func(context.Context) error {
 			return err
 		},
 		"Remove": func(ctx context.Context) error { return b.Remove(ctx, "p/x") },
+		"Put":    func(ctx context.Context) error { return b.Put(ctx, "p/x", strings.NewReader("x"), 1) },
 	}
 }
 

@@ -120,6 +120,11 @@ func (s *s3Store) remove(ctx context.Context, key string) error {
 	return err
 }
 
+func (s *s3Store) put(ctx context.Context, key string, from *io.SectionReader) error {
+	_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.name, Key: &key, Body: from, ContentLength: aws.Int64(from.Size())})
+	return err
+}
+
 func (s *s3Store) fault(err error, what, remedy string) error {
 	if err := redirected(err, what); err != nil {
 		return err

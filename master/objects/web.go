@@ -57,8 +57,22 @@ type doer interface {
 // call makes a call, and repeats it after temporary failures. The response has a status of
 // success.
 func (w *web) call(ctx context.Context, method, address string, header http.Header, by doer) (*http.Response, error) {
+	return w.callWith(ctx, method, address, header, nil, by)
+}
+
+// send makes a call with a body, whose response does not matter.
+func (w *web) send(ctx context.Context, method, address string, header http.Header, body *io.SectionReader) error {
+	resp, err := w.callWith(ctx, method, address, header, body, answers{w.way})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
+}
+
+func (w *web) callWith(ctx context.Context, method, address string, header http.Header, content *io.SectionReader, by doer) (*http.Response, error) {
 	for n := 1; ; n++ {
-		resp, err := w.once(ctx, method, address, header, by)
+		resp, err := w.once(ctx, method, address, header, content, by)
 		if err == nil {
 			return resp, nil
 		}
@@ -73,10 +87,13 @@ func (w *web) call(ctx context.Context, method, address string, header http.Head
 	}
 }
 
-func (w *web) once(ctx context.Context, method, address string, header http.Header, by doer) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, address, nil)
+func (w *web) once(ctx context.Context, method, address string, header http.Header, content *io.SectionReader, by doer) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
 		return nil, bare(err)
+	}
+	if content != nil && content.Size() > 0 {
+		req.Body, req.ContentLength = io.NopCloser(io.NewSectionReader(content, 0, content.Size())), content.Size()
 	}
 	req.Header = header.Clone()
 	if req.Header == nil {

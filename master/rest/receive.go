@@ -74,6 +74,14 @@ func (b *Received) Open() io.Reader {
 	return bytes.NewReader(b.small)
 }
 
+// Content is the body, and its size.
+func (b *Received) Content() (io.ReaderAt, int64) {
+	if b.file != nil {
+		return b.file.Section(0, b.file.Size()), b.file.Size()
+	}
+	return bytes.NewReader(b.small), int64(len(b.small))
+}
+
 // Close removes the body.
 func (b *Received) Close() {
 	if b.file != nil {

@@ -187,7 +187,7 @@ func (r *Router) mount(x *Route) {
 func (r *Router) Checks() *Router {
 	checks := *r
 	checks.app = fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: r.writeError})
-	for _, x := range r.routes {
+	for _, x := range Sorted(r.routes) {
 		checks.app.Add(x.Method, x.Pattern(), r.admit(x, func(c *Call) error {
 			if x.check != nil {
 				if err := x.check(c); err != nil {

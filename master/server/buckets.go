@@ -138,6 +138,8 @@ func openBucket(ctx context.Context, o objects.Store) (checkpoints.Bucket, error
 // bucket adapts object storage to the interface of the API.
 type bucket struct{ *objects.Bucket }
 
+var _ checkpoints.WritableBucket = bucket{}
+
 func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, checkpoints.Object, error) {
 	body, o, err := b.Bucket.Get(ctx, key)
 	return body, checkpoints.Object(o), err

@@ -58,6 +58,8 @@ type Checkpoint struct {
 	TaskID       string                     `json:"taskId"`
 	// Kept: it is a folder that the runner keeps (resume.path). Only the trial's own attempt can report one.
 	Kept bool `json:"kept,omitempty"`
+	// Logged: run, if it has the files that the run logs with MLflow's client; model, if it has those of a model that it logs.
+	Logged string `json:"logged,omitempty"`
 	// Removals lists the removed files; set only in the answer for one checkpoint.
 	Removals []CheckpointRemoval `json:"removals,omitempty"`
 }

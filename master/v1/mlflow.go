@@ -168,9 +168,10 @@ type (
 		Datasets []MLflowInput `json:"dataset_inputs"`
 	}
 	MLflowRun struct {
-		Info   MLflowRunInfo   `json:"info"`
-		Data   MLflowRunData   `json:"data"`
-		Inputs MLflowRunInputs `json:"inputs"`
+		Info    MLflowRunInfo    `json:"info"`
+		Data    MLflowRunData    `json:"data"`
+		Inputs  MLflowRunInputs  `json:"inputs"`
+		Outputs MLflowRunOutputs `json:"outputs"`
 	}
 	MLflowRunAnswer struct {
 		Run MLflowRun `json:"run"`

@@ -18,7 +18,7 @@ path "@AWS_PATH@/roles" {
   capabilities = ["list"]
 }
 
-# The master's own credentials: it reads checkpoints for people who download them.
+# The master's own credentials: it reads checkpoints for people who download them, and stores what programs log with MLflow's client.
 path "@AWS_PATH@/sts/detent-reader" {
   capabilities = ["read"]
 }

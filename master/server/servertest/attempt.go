@@ -157,3 +157,6 @@ func (a *Attempt) HParam(name string) (number float64) {
 	number, _ = all[name].(float64)
 	return number
 }
+
+// Master is the master of the attempt.
+func (a *Attempt) Master() *Master { return a.m }

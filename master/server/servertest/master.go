@@ -60,6 +60,7 @@ type Master struct {
 	address string // of the API itself
 	program Program
 	open    func() int
+	change  func(*api.Config)
 }
 
 // Start starts a master that runs until the test ends. Attempts run program; nil is Play.
@@ -74,9 +75,20 @@ func StartWithRoles(t testing.TB, program Program) *Master {
 	return start(t, program, true)
 }
 
+// StartWith starts a master whose configuration a test has changed.
+func StartWith(t testing.TB, program Program, change func(*api.Config)) *Master {
+	t.Helper()
+	return startWith(t, program, false, change)
+}
+
 func start(t testing.TB, program Program, roles accounts.Roles) *Master {
 	t.Helper()
-	m := &Master{t: t, Nomad: clustertest.New(), Storage: t.TempDir(), program: program}
+	return startWith(t, program, roles, func(*api.Config) {})
+}
+
+func startWith(t testing.TB, program Program, roles accounts.Roles, change func(*api.Config)) *Master {
+	t.Helper()
+	m := &Master{t: t, Nomad: clustertest.New(), Storage: t.TempDir(), program: program, change: change}
 	if program == nil {
 		m.program = Play
 	}
@@ -162,11 +174,12 @@ func (m *Master) wire(ctx context.Context, roles accounts.Roles, bus *database.B
 	}
 	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Roles: roles, Task: site.Job, Logs: logs.NewStore(m.DB, bus, logs.Settings{Days: logs.Forever}), AvoidAfter: AvoidAfter, LaunchError: true},
 		m.DB, bus, view, log)
-	a := api.New(ctx, api.Config{Roles: roles, ClusterName: "test", Logs: logs.Settings{Days: logs.Forever}, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
+	cfg := api.Config{Roles: roles, ClusterName: "test", Logs: logs.Settings{Days: logs.Forever}, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
 		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage}, Webhooks: events,
-		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, view, nowhere{}, log)
-	return a, opener, loop
+		Redacted: func() any { return map[string]any{"database": "********"} }}
+	m.change(&cfg)
+	return api.New(ctx, cfg, m.DB, bus, view, nowhere{}, log), opener, loop
 }
 
 func (m *Master) storage() expconf.CheckpointStorage {

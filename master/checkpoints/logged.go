@@ -1,0 +1,276 @@
+package checkpoints
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
+)
+
+// Files that programs log through the master (package mlflow) are in the storage of their experiment, in a checkpoint of its own kind:
+// one has the files that a run logs, another those of a model. The master writes these files, so it removes them also for experiments
+// whose programs run elsewhere.
+
+// Limits of what programs log through the master.
+const (
+	MaxLoggedFile  = 2<<30 - 1 // bytes of one file: the share of one user in rest's spool
+	maxLoggedFiles = 10_000    // of a run or a model
+	maxLoggedBytes = 1 << 40   // of all of them
+	maxLoggedNames = 1 << 20   // bytes of their names
+	maxLoggedName  = 800       // bytes of a name: a key of S3 has 1024 with its prefix
+	maxLoggedPart  = 255       // bytes of a name between slashes: the limit of file systems
+)
+
+// A WritableBucket is an object storage that the master can write.
+type WritableBucket interface {
+	Bucket
+	// Put writes one object.
+	Put(ctx context.Context, key string, from io.ReaderAt, size int64) error
+	// Remove removes one object; a missing one is no error.
+	Remove(ctx context.Context, key string) error
+}
+
+// target is a source whose files the master writes.
+type target interface {
+	source
+	put(ctx context.Context, name string, from io.ReaderAt, size int64) error
+	remove(ctx context.Context, name string) error
+}
+
+// CheckLoggedName rejects names of files that are no plain paths within a folder.
+func CheckLoggedName(name string) error {
+	bad := func(why string) error { return fault.New(fault.Invalid, "Invalid path %q: %s", fault.Clip(name), why) }
+	switch {
+	case name == "":
+		return bad("it is empty")
+	case len(name) > maxLoggedName:
+		return fault.New(fault.Invalid, "Invalid path %q: it has %d bytes; %d are allowed", fault.Clip(name), len(name), maxLoggedName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return bad("it has control characters, or is no UTF-8")
+	case strings.Contains(name, `\`):
+		return bad("it has a backslash")
+	case path.Clean("/"+name) != "/"+name:
+		return bad("it is no plain path within a folder: it has an empty part, a dot or two dots between slashes, or a slash at its end")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > maxLoggedPart {
+			return fault.New(fault.Invalid, "Invalid path %q: a part has %d bytes; %d are allowed", fault.Clip(name), len(part), maxLoggedPart)
+		}
+	}
+	return nil
+}
+
+// openTarget opens the storage of logged files for reading and writing.
+func (d Deps) openTarget(ctx context.Context, k Checkpoint) (target, error) {
+	raw, err := storageOf(k)
+	if err != nil {
+		return nil, err
+	}
+	var named struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &named); err != nil {
+		return nil, err
+	}
+	if (expconf.CheckpointStorage{Type: named.Type}).IsObjects() {
+		from, err := d.objectSource(ctx, k, named.Type)
+		if err != nil {
+			return nil, err
+		}
+		return from.(objectSource), nil
+	}
+	from, err := d.openFolder(raw, k, true)
+	if err != nil {
+		return nil, err
+	}
+	return from.(folderSource), nil
+}
+
+// WriteLogged writes a file, and records it. A file of the same name is replaced.
+func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt, size int64) error {
+	k, err := loggedByID(ctx, d.DB, id)
+	if err == nil {
+		err = d.admitLogged(ctx, id, name, size)
+	}
+	if err != nil {
+		return err
+	}
+	to, err := d.openTarget(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := to.put(ctx, name, from, size); err != nil {
+		return err
+	}
+	err = recordLogged(ctx, d.DB, id, name, size)
+	if err == nil {
+		return nil
+	}
+	known, why := loggedSize(context.WithoutCancel(ctx), d.DB, id, name)
+	if why == nil && known == nil { // nobody would find it
+		return errors.Join(err, to.remove(context.WithoutCancel(ctx), name))
+	}
+	return err
+}
+
+// RemoveLogged removes a file, or all files of a folder; "": all. It returns how many files it has removed.
+func (d Deps) RemoveLogged(ctx context.Context, id, name string) (int, error) {
+	if err := d.checkUnregistered(ctx, []string{id}); err != nil {
+		return 0, err
+	}
+	k, err := loggedByID(ctx, d.DB, id)
+	if err != nil {
+		return 0, err
+	}
+	names, err := LoggedBelow(ctx, d.DB, id, name)
+	if err != nil || len(names) == 0 {
+		return 0, err
+	}
+	to, err := d.openTarget(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	defer to.Close()
+	const together = 100 // names that one statement forgets
+	gone := 0
+	for gone < len(names) {
+		part := names[gone:min(len(names), gone+together)]
+		for i, n := range part {
+			if err = to.remove(ctx, n); err != nil {
+				part = part[:i]
+				break
+			}
+		}
+		err = errors.Join(err, forgetLogged(context.WithoutCancel(ctx), d.DB, id, part))
+		gone += len(part)
+		if err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+// SendLogged sends a file. Browsers store it and do not show it: a program has chosen its content, and the master's address would run
+// its scripts in the name of who opens it.
+func (d Deps) SendLogged(c *rest.Call, id, name string) error {
+	ctx, cancel := c.Within()
+	k, err := loggedByID(ctx, d.DB, id)
+	var size *int64
+	if err == nil {
+		size, err = loggedSize(ctx, d.DB, id, name)
+	}
+	cancel()
+	if err == nil && size == nil {
+		err = fault.New(fault.NotFound, "No such artifact: '%s'", fault.Clip(name))
+	}
+	if err != nil {
+		return err
+	}
+	begun, err := d.beginDownload(c)
+	if err != nil {
+		return err
+	}
+	from, err := d.sourceOf(begun.ctx, k)
+	if err != nil {
+		begun.end()
+		return err
+	}
+	body, info, err := from.open(begun.ctx, name)
+	if err != nil {
+		_ = from.Close()
+		begun.end()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fault.Wrap(fault.NotFound, err, "file %s of checkpoint %s is no longer in its storage", name, id)
+		}
+		return err
+	}
+	c.Set("Content-Type", "application/octet-stream")
+	c.Set("Content-Disposition", "attachment")
+	c.Set("X-Content-Type-Options", "nosniff")
+	c.SendFrom(c.Paced(func() {
+		_ = body.Close()
+		_ = from.Close()
+		begun.end()
+	}, body), int(info.size))
+	return nil
+}
+
+// put writes a file beside its place and moves it there, so that nobody reads a part of it.
+func (f folderSource) put(_ context.Context, name string, from io.ReaderAt, size int64) error {
+	beside := "detent-upload-" + uuid.NewString()
+	file, err := f.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return unwritten(err, name)
+	}
+	_, err = io.Copy(file, io.NewSectionReader(from, 0, size))
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = f.moveTo(beside, name)
+		if errors.Is(err, fs.ErrNotExist) { // a removal has just removed the empty folder
+			err = f.moveTo(beside, name)
+		}
+	}
+	if err != nil {
+		return errors.Join(unwritten(err, name), f.Remove(beside))
+	}
+	return nil
+}
+
+func (f folderSource) moveTo(beside, name string) error {
+	if dir := path.Dir(name); dir != "." {
+		if err := f.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return f.Rename(beside, name)
+}
+
+// unwritten is the error for a file that cannot be written.
+func unwritten(err error, name string) error {
+	for _, clash := range []error{syscall.ENOTDIR, syscall.EISDIR, syscall.EEXIST, syscall.ENOTEMPTY, syscall.ENAMETOOLONG} {
+		if errors.Is(err, clash) {
+			return fault.Wrap(fault.Invalid, err, "file %s cannot be written: %v", name, fault.Root(err))
+		}
+	}
+	return fault.Wrap(fault.Unavailable, err, "file %s cannot be written to the folder of the checkpoint storage: %v; tell the operators", name, fault.Root(err))
+}
+
+// remove removes a file, and the folders that are empty then.
+func (f folderSource) remove(_ context.Context, name string) error {
+	if err := f.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.Unavailable, err, "file %s cannot be removed from the folder of the checkpoint storage: %v", name, fault.Root(err))
+	}
+	for dir := path.Dir(name); dir != "." && f.Remove(dir) == nil; dir = path.Dir(dir) {
+	}
+	return nil
+}
+
+func (o objectSource) put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	to, can := o.bucket.(WritableBucket)
+	if !can {
+		return fault.New(fault.Unimplemented, "this master writes no files to the storage of the experiment")
+	}
+	return to.Put(ctx, o.prefix+name, from, size)
+}
+
+func (o objectSource) remove(ctx context.Context, name string) error {
+	to, can := o.bucket.(WritableBucket)
+	if !can {
+		return fault.New(fault.Unimplemented, "this master removes no files from the storage of the experiment")
+	}
+	return to.Remove(ctx, o.prefix+name)
+}
