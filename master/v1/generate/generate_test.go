@@ -57,7 +57,7 @@ func TestBindingsDefineWhatTheyMention(t *testing.T) {
 	}
 }
 
-// TestTypesDefineWhatTheyMention: the file has each endpoint, and the messages that it names.
+// TestTypesDefineWhatTheyMention: the file has each endpoint but those of MLflow's interface, and the messages that it names.
 func TestTypesDefineWhatTheyMention(t *testing.T) {
 	files, err := table("..")
 	if err != nil {
@@ -72,8 +72,14 @@ func TestTypesDefineWhatTheyMention(t *testing.T) {
 			}
 		}
 	}
-	if lines := readOurs(files).lines; len(endpoints) != len(lines) || len(lines) < 300 {
-		t.Errorf("found %d endpoints of %d", len(endpoints), len(lines))
+	ours := 0
+	for _, l := range readOurs(files).lines {
+		if !l.foreign() {
+			ours++
+		}
+	}
+	if len(endpoints) != ours || ours < 300 {
+		t.Errorf("found %d endpoints of %d", len(endpoints), ours)
 	}
 }
 
