@@ -3,6 +3,7 @@ package mlflow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -43,7 +44,7 @@ func readMarks(metadata []byte) (m marks, err error) {
 	if len(metadata) > 0 {
 		err = json.Unmarshal(metadata, &all)
 	}
-	if _, wrong := err.(*json.UnmarshalTypeError); wrong { // a program has stored something else there itself
+	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong { // a program has stored something else there itself
 		err = nil
 	}
 	return all.MLflow, err

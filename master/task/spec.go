@@ -446,7 +446,7 @@ func hparamVariables(env map[string]string, hparams json.RawMessage) error {
 				add(key, inner)
 				continue
 			}
-			text := ""
+			var text string
 			switch v := in[name].(type) {
 			case json.Number, bool:
 				text = fmt.Sprint(v)
