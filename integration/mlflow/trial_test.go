@@ -12,6 +12,8 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/pyenv"
 )
 
 // runIn runs a program of testdata as the program of an attempt, with the variables that the master gives it.
@@ -100,5 +102,33 @@ hyperparameters: {lr: 0.5, net: {width: 3}}
 		WHERE e.unmanaged AND e.parent_id = $1 ORDER BY e.id`, made.Experiment.ID)
 	if err != nil || strings.Join(folds, ", ") != "fold COMPLETED 1, fold COMPLETED 1" {
 		t.Errorf("the runs within the trial's are %q: %v", folds, err)
+	}
+}
+
+// TestAccelerate runs a loop of Accelerate, whose tracker names an experiment of its own, as a trial.
+func TestAccelerate(t *testing.T) {
+	path, err := pyenv.Named(t.Context(), "torch", servers.NewReporter(os.Stderr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m *servertest.Master
+	m = servertest.Start(t, func(ctx context.Context, a *servertest.Attempt) int {
+		return runIn(t, m, path, "accelerate_loop.py")(ctx, a)
+	})
+	c := m.Client("determined")
+	made, err := client.Send(t.Context(), c, v1.CreateExperiment, v1.CreateExperimentRequest{Activate: new(true), Config: new(`
+name: accelerate
+entrypoint: python3 accelerate_loop.py
+max_restarts: 0
+searcher: {name: single, metric: error, max_length: {batches: 24}}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Ended(made.Experiment.ID)
+	got, err := database.Scalar[string](t.Context(), m.DB, `SELECT format('%s, %s reports, validations at %s, lr %s', t.state, count(*), string_agg(m.steps::text, ' ' ORDER BY m.steps) FILTER (WHERE m.group_name = 'validation'),
+		t.metadata #>> '{mlflow,params,lr}') FROM trials t JOIN metrics m ON m.trial_id = t.id WHERE t.experiment_id = $1 GROUP BY t.id`, made.Experiment.ID)
+	if err != nil || got != "COMPLETED, 27 reports, validations at 8 16 24, lr 0.1" {
+		t.Errorf("%s %v", got, err)
 	}
 }
