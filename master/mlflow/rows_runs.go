@@ -40,11 +40,13 @@ const runName = `coalesce(t.metadata #>> '{mlflow,tags,mlflow.runName}', e.name 
 
 const runArchived = `(t.archived OR e.archived)`
 
-const runFrom = ` FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id JOIN users u ON u.id = e.owner_id`
+const (
+	runTables = ` FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id`
+	runFrom   = runTables + ` JOIN users u ON u.id = e.owner_id`
+)
 
 const runSelect = `SELECT t.id, t.run_id, t.experiment_id, e.project_id, p.workspace_id, t.task_id, e.owner_id, u.username, ` + runName + ` AS run_name,
-	e.unmanaged, e.parent_id, ` + experiments.ShownTrial + ` AS shown, t.started_at, t.ended_at, ` + runArchived + ` AS archived, 
-	CASE WHEN e.unmanaged THEN '{}' ELSE t.hparams END AS hparams, t.metadata, coalesce(e.metric, '') AS metric`
+	e.unmanaged, e.parent_id, ` + experiments.ShownTrial + ` AS shown, t.started_at, t.ended_at, ` + runArchived + ` AS archived, t.hparams, t.metadata, coalesce(e.metric, '') AS metric`
 
 func runByID(ctx context.Context, db *database.DB, id int) (Run, error) {
 	r, err := database.Row[Run](ctx, db, "run", runSelect+runFrom+` WHERE t.id = $1`, id)
