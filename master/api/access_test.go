@@ -263,7 +263,8 @@ func checkAccessOf(t *testing.T, l v1.Line, loads bool, cells []string) {
 func TestTokensThatOnlyRead(t *testing.T) {
 	reads := map[string]bool{"POST /runs": true, "POST /experiments-search": true, "POST /experiments/:id/file": true, "POST /groups/search": true,
 		"POST /roles/search": true, "POST /roles/search/by-ids": true, "POST /roles/search/by-assignability": true,
-		"POST //mlflow/api/2.0/mlflow/runs/search": true, "POST //mlflow/api/2.0/mlflow/experiments/search": true}
+		"POST //mlflow/api/2.0/mlflow/runs/search": true, "POST //mlflow/api/2.0/mlflow/experiments/search": true,
+		"POST //mlflow/api/2.0/mlflow/logged-models/search": true, "POST //mlflow/api/2.0/mlflow/registered-models/get-latest-versions": true}
 	r := newRig(t)
 	for _, route := range r.api.router.Routes() {
 		if route.Method == "GET" || route.Access == v1.Public || route.Access == v1.BySCIM {

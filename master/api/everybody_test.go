@@ -17,15 +17,21 @@ import (
 // openedToEverybody are the endpoints that a role for everybody opens on others' objects: what everybody may do in Determined
 // without roles, and no more. Of a workspace it opens the default pools. What is deleted, renamed or administrated there stays
 // with its owner.
-const openedToEverybody = `DELETE /experiments/:id/labels/*
+const openedToEverybody = `DELETE //mlflow/api/2.0/mlflow-artifacts/artifacts/*
+DELETE //mlflow/api/2.0/mlflow/logged-models/:model
+DELETE //mlflow/api/2.0/mlflow/logged-models/:model/tags/:tag
+DELETE /experiments/:id/labels/*
 DELETE /experiments/:id/tensorboard-files
 DELETE /templates/:name
 GET /detent/shells/:id/terminal
 GET /experiments/:id/searcher_events
 GET /trials/:id/searcher/operation
+PATCH //mlflow/api/2.0/mlflow/logged-models/:model
+PATCH //mlflow/api/2.0/mlflow/logged-models/:model/tags
 PATCH /experiments/:id
 PATCH /templates/:name
 PATCH /trials/:id
+POST //mlflow/api/2.0/mlflow/logged-models/:model/params
 POST /checkpoints/:uuid/metadata
 POST /commands/:id/kill
 POST /commands/:id/set_priority
@@ -59,6 +65,7 @@ POST /trials/:id/searcher/completed_operation
 POST /trials/:id/start
 POST /trials/:id/training_metrics
 POST /trials/:id/validation_metrics
+PUT //mlflow/api/2.0/mlflow-artifacts/artifacts/*
 PUT /experiments/:id/labels/*
 PUT /experiments/:id/retain_logs
 PUT /projects/:id/notes
