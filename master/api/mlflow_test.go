@@ -215,3 +215,33 @@ func TestMLflowSteps(t *testing.T) {
 	}
 	me.get(mlflowPath("metrics/get-history?metric_key=a&page_token=x&run_id="+run)).fails(400, "INVALID_PARAMETER_VALUE", "page_token")
 }
+
+// TestMLflowStepsAfterRestart: a value without a step, which a program that continues from a checkpoint logs, keeps the curves of earlier attempts.
+func TestMLflowStepsAfterRestart(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	own := fmt.Sprint(a.trial)
+	log := func(who as, key string, step int) {
+		t.Helper()
+		who.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,"key":%q,"value":0.5,"step":%d,"timestamp":1700000000000}`, own, key, step)).ok()
+	}
+	for step := range 4 {
+		log(a.ranks[0], "loss", step)
+		log(a.ranks[0], "lr", step)
+	}
+	r.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, a.task, a.trial)
+	b := a.next(2, 1)
+	log(b.ranks[0], "parameters", 0)
+	log(b.ranks[0], "system/cpu", 0)
+	kept := func() string {
+		return r.text(`SELECT string_agg(format('%s/%s/%s', left(group_name, 1), run_id, steps), ' ' ORDER BY group_name, run_id, steps) FROM metrics WHERE trial_id = $1 AND NOT archived`, a.trial)
+	}
+	if got := kept(); got != "s/2/0 t/1/0 t/1/1 t/1/2 t/1/3 t/2/0 v/1/0 v/1/1 v/1/2 v/1/3" {
+		t.Errorf("after a value without a step: %s", got)
+	}
+	log(b.ranks[0], "loss", 2) // repeated steps are replaced
+	log(b.ranks[0], "lr", 2)
+	if got := kept(); got != "s/2/0 t/1/0 t/1/1 t/2/0 t/2/2 v/1/0 v/1/1 v/2/2" {
+		t.Errorf("after a repeated step: %s", got)
+	}
+}

@@ -156,7 +156,8 @@ func (d Deps) reports(ctx context.Context, r Run, values []v1.MLflowMetric) ([]m
 		if err != nil {
 			return nil, err
 		}
-		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0}
+		// Step 0 also stands for no step, so it does not tell that a later attempt of a trial begins anew. If it does, its step 1 tells.
+		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0, Beside: k.step == 0}
 		if k.again.IsZero() {
 			rep.Steps = new(k.step)
 		} else {
