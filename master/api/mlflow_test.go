@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/diskuse"
 )
 
 // mlflow is the path of a call of MLflow's interface.
@@ -243,5 +244,43 @@ func TestMLflowStepsAfterRestart(t *testing.T) {
 	log(b.ranks[0], "lr", 2)
 	if got := kept(); got != "s/2/0 t/1/0 t/1/1 t/2/0 t/2/2 v/1/0 v/1/1 v/2/2" {
 		t.Errorf("after a repeated step: %s", got)
+	}
+}
+
+// newNestedRun creates a run within that of the trial whose program calls.
+func (c as) newNestedRun(trial int) answer {
+	c.r.t.Helper()
+	return c.post(mlflowPath("runs/create"), fmt.Sprintf(`{"experiment_id":"1","tags":[{"key":"mlflow.parentRunId","value":"%d"}]}`, trial))
+}
+
+// TestMLflowRunsWithinATrial: a run within a trial's is heard when the trial's program logs to it, and the owner's quota counts it.
+func TestMLflowRunsWithinATrial(t *testing.T) {
+	r := rigOf(t, func(c *Config) { c.Stored = diskuse.Limits{Owner: 100_000} })
+	a := r.placeOf("determined", yaml(), 1).claimAll(1)
+	program := a.ranks[0]
+	var nested struct {
+		Run struct {
+			Info struct {
+				ID string `json:"run_id"`
+			}
+		}
+	}
+	program.newNestedRun(a.trial).ok().into(&nested)
+	within := nested.Run.Info.ID
+	r.exec(`UPDATE trials SET alive_at = now() - interval '1 hour' WHERE id = $1::text::int`, within)
+	body := func(run string) string {
+		return fmt.Sprintf(`{"run_id":%q,"key":"loss","value":1,"step":1,"timestamp":1700000000000}`, run)
+	}
+	program.post(mlflowPath("runs/log-metric"), body(within)).ok()
+	if heard := r.text(`SELECT (alive_at > now())::text FROM trials WHERE id = $1::text::int`, within); heard != "true" {
+		t.Error("a program that logs to a run within its own is not heard")
+	}
+	me := r.user("determined")
+	own := fmt.Sprint(a.trial)
+	me.post(mlflowPath("runs/log-metric"), body(own)).ok()
+	me.create(yaml(), `"modelDefinition":[`+modelFile("data.txt", hexNoise(200_000))+`]`)
+	program.post(mlflowPath("runs/log-metric"), body(own)).ok()
+	for who, run := range map[as]string{me: own, program: within} {
+		who.post(mlflowPath("runs/log-metric"), body(run)).fails(413, "INVALID_PARAMETER_VALUE", "determined stores")
 	}
 }

@@ -195,13 +195,10 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 
 // admitFile fails if the owner of a run stores too much, and stores that the program of a run elsewhere runs.
 func (d Deps) admitFile(ctx context.Context, c *rest.Call, f folder) error {
-	if c.Who().IsTask() {
+	if f.run.ID == c.Who().TrialID {
 		return nil
 	}
-	if f.run.Unmanaged {
-		return d.Accept(ctx, c, experiments.Trial{ID: f.run.ID, TaskID: f.run.TaskID, OwnerID: f.run.OwnerID}, len(f.path))
-	}
-	return d.Admit(ctx, f.run.OwnerID, int64(len(f.path)))
+	return d.Accept(ctx, experiments.Trial{ID: f.run.ID, TaskID: f.run.TaskID, OwnerID: f.run.OwnerID}, len(f.path))
 }
 
 func (d Deps) deleteFiles(ctx context.Context, _ *rest.Call, f folder, _ *v1.None) (*v1.Empty, error) {

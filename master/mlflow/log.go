@@ -90,8 +90,8 @@ func (d Deps) log(ctx context.Context, c *rest.Call, id, uuid string, values []v
 	if err != nil {
 		return nil, err
 	}
-	if r.Unmanaged && !c.Who().IsTask() {
-		if err := d.Accept(ctx, c, experiments.Trial{ID: r.ID, TaskID: r.TaskID, OwnerID: r.OwnerID}, ch.size()+len(values)*bytesOfMetric); err != nil {
+	if r.ID != c.Who().TrialID {
+		if err := d.Accept(ctx, experiments.Trial{ID: r.ID, TaskID: r.TaskID, OwnerID: r.OwnerID}, ch.size()+len(values)*bytesOfMetric); err != nil {
 			return nil, err
 		}
 	}
