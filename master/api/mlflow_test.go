@@ -284,3 +284,13 @@ func TestMLflowRunsWithinATrial(t *testing.T) {
 		who.post(mlflowPath("runs/log-metric"), body(run)).fails(413, "INVALID_PARAMETER_VALUE", "determined stores")
 	}
 }
+
+// TestMLflowOfADeactivatedOwner: the program of a trial goes on logging, but creates no runs in the name of its owner.
+func TestMLflowOfADeactivatedOwner(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	r.user("admin").patch("/api/v1/users/2", `{"active":false}`).ok()
+	a.ranks[0].post(mlflowPath("runs/create"), `{"experiment_id":"1"}`).ok()
+	a.ranks[0].post(mlflowPath("runs/set-tag"), fmt.Sprintf(`{"run_id":"%d","key":"a","value":"b"}`, a.trial)).ok()
+	a.ranks[0].newNestedRun(a.trial).fails(403, "PERMISSION_DENIED", "is deactivated")
+}
