@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/base64"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -293,4 +295,37 @@ func TestMLflowOfADeactivatedOwner(t *testing.T) {
 	a.ranks[0].post(mlflowPath("runs/create"), `{"experiment_id":"1"}`).ok()
 	a.ranks[0].post(mlflowPath("runs/set-tag"), fmt.Sprintf(`{"run_id":"%d","key":"a","value":"b"}`, a.trial)).ok()
 	a.ranks[0].newNestedRun(a.trial).fails(403, "PERMISSION_DENIED", "is deactivated")
+}
+
+// TestMLflowHistories: samples have the first and the last value, and long lists under the name of a metric are not read.
+func TestMLflowHistories(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	r.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
+		SELECT $1::text::int, 1, 'training', n, n, now(), CASE WHEN n % 100 = 7 THEN jsonb_build_object('a', repeat('x', 10000)) ELSE jsonb_build_object('a', n) END FROM generate_series(1, 60000) n`, run)
+	ask := func(more string) string {
+		var h struct {
+			Metrics []struct{ Value, Step float64 }
+		}
+		me.get(mlflowPath("metrics/get-history-bulk-interval?metric_key=a&run_ids=" + run + more)).ok().into(&h)
+		if len(h.Metrics) == 0 {
+			return "0"
+		}
+		first, last := h.Metrics[0], h.Metrics[len(h.Metrics)-1]
+		return fmt.Sprintf("%d: %v to %v", len(h.Metrics), first.Value, last.Value)
+	}
+	for more, want := range map[string]string{"": "2500: 1 to 60000", "&max_results=7": "7: 1 to 60000", "&max_results=1": "1: 1 to 1", "&start_step=59991": "10: 59991 to 60000",
+		"&start_step=11&end_step=20&max_results=5": "5: 11 to 20", "&start_step=60001": "0"} {
+		if got := ask(more); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
+		}
+	}
+	if got := me.get(mlflowPath("metrics/get-history?metric_key=a&max_results=50000&run_id=" + run)).ok(); len(got.body) > 5<<20 {
+		t.Errorf("an answer of %d bytes", len(got.body))
+	}
+	for _, place := range []string{"{\"g\":\"\\u0000\"}", `{"r":99999999999}`} {
+		token := base64.StdEncoding.EncodeToString([]byte(place))
+		me.get(mlflowPath("metrics/get-history?metric_key=a&run_id="+run+"&page_token="+url.QueryEscape(token))).fails(400, "INVALID_PARAMETER_VALUE", "page_token")
+	}
 }
