@@ -329,3 +329,35 @@ func TestMLflowHistories(t *testing.T) {
 		me.get(mlflowPath("metrics/get-history?metric_key=a&run_id="+run+"&page_token="+url.QueryEscape(token))).fails(400, "INVALID_PARAMETER_VALUE", "page_token")
 	}
 }
+
+// TestMLflowPagesAreBounded: what is long makes pages shorter, and does not make searches fail.
+func TestMLflowPagesAreBounded(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	me.post(mlflowPath("logged-models"), `{"name":"m","experiment_id":"1","source_run_id":"`+run+`"}`).ok()
+	r.exec(`INSERT INTO mlflow_models (id, trial_id, checkpoint, name, params)
+		SELECT 'm-' || md5(n::text), trial_id, checkpoint, name, jsonb_build_object('p', repeat('x', 400000)) FROM mlflow_models, generate_series(1, 1999) n`)
+	var found struct {
+		Models []any
+		Next   string `json:"next_page_token"`
+	}
+	me.post(mlflowPath("logged-models/search"), `{"experiment_ids":["1"],"max_results":500}`).ok().into(&found)
+	if len(found.Models) == 0 || len(found.Models) > 20 || found.Next == "" {
+		t.Errorf("%d models in a page, and %q", len(found.Models), found.Next)
+	}
+	// What a run may not log any more leaves nothing behind.
+	me.post(mlflowPath("logged-models"), `{"name":"m","experiment_id":"1","source_run_id":"`+run+`"}`).fails(400, "INVALID_PARAMETER_VALUE", "has logged 2000 models")
+	if n := r.text(`SELECT count(*)::text FROM checkpoints`); n != "1" {
+		t.Errorf("%s checkpoints", n)
+	}
+	r.exec(`INSERT INTO projects (workspace_id, name, key, owner_id, mlflow_tags) SELECT 1, 'p' || n, 'K' || n, 1, jsonb_build_object('t', repeat('x', 250000)) FROM generate_series(1, 100) n`)
+	var list struct {
+		Experiments []any
+		Next        string `json:"next_page_token"`
+	}
+	me.post(mlflowPath("experiments/search"), `{"max_results":500}`).ok().into(&list)
+	if len(list.Experiments) == 0 || len(list.Experiments) > 20 || list.Next == "" {
+		t.Errorf("%d experiments in a page, and %q", len(list.Experiments), list.Next)
+	}
+}

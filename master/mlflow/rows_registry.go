@@ -186,7 +186,9 @@ func searchRegistry(ctx context.Context, db *database.DB, in auth.Scope, q runSe
 			return nil, false, err
 		}
 	}
-	key, from, usual, sizes := "m.id", " FROM models m", "m.name, m.id", `SELECT p.place, octet_length(m.description) + octet_length(m.metadata::text) AS size
+	key, from, usual, sizes := "m.id", " FROM models m", "m.name, m.id", `SELECT p.place, octet_length(m.description) + octet_length(m.metadata::text) + coalesce((
+			SELECT sum(n.size) FROM (SELECT DISTINCT ON (`+versionStage+`) octet_length(v.comment) + octet_length(v.metadata::text) AS size
+				FROM model_versions v LEFT JOIN mlflow_versions x ON x.version_id = v.id WHERE v.model_id = m.id ORDER BY `+versionStage+`, v.version DESC) n), 0) AS size
 		FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN models m ON m.id = p.id`
 	if versions {
 		key, from, usual, sizes = "v.id", versionFrom, "v.modified_at DESC, m.name, v.version DESC", `SELECT p.place, octet_length(v.comment) + octet_length(v.metadata::text) AS size

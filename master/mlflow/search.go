@@ -262,7 +262,11 @@ func searchExperiments(ctx context.Context, db *database.DB, in auth.Scope, q ex
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}
-	more = len(ids) > limit
-	list, err = experimentsByID(ctx, db, ids[:min(len(ids), limit)])
-	return list, more, err
+	found := len(ids)
+	if ids, err = database.FirstThatFit(ctx, db, ids[:min(found, limit)], `SELECT o.place, octet_length(p.mlflow_tags::text) + octet_length(p.notes::text) + octet_length(p.description) AS size
+		FROM unnest($1::int[]) WITH ORDINALITY AS o(id, place) JOIN projects p ON p.id = o.id`); err != nil {
+		return nil, false, err
+	}
+	list, err = experimentsByID(ctx, db, ids)
+	return list, len(ids) < found, err
 }
