@@ -282,7 +282,7 @@ func (d registry) setAlias(ctx context.Context, c *rest.Call, req *v1.MLflowAlia
 	if !aliasName.MatchString(req.Alias) || versionName.MatchString(req.Alias) || strings.EqualFold(req.Alias, "latest") {
 		return nil, fault.New(fault.Invalid, "Invalid alias name: %q. An alias has letters, digits, _ and -, and is not latest or a version such as v1.", fault.Clip(req.Alias))
 	}
-	m, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
+	m, v, err := d.versionOfEdited(ctx, c, req.Name, req.Version)
 	if err != nil {
 		return nil, err
 	}
