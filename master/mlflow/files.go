@@ -182,6 +182,9 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 	content, size := body.Content()
 	ctx, done := c.Follow()
 	defer done()
+	if err := notRegistered(ctx, d.DB, f.checkpoint, f.path); err != nil {
+		return err
+	}
 	if f.checkpoint == "" {
 		if f.checkpoint, err = checkpoints.AddLogged(ctx, d.DB, f.run.ID, checkpoints.LoggedByRun); err != nil {
 			return err
