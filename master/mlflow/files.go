@@ -196,10 +196,10 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 	return send(c, http.StatusOK, v1.Empty{})
 }
 
-// admitFile fails if the owner of a run stores too much, and stores that the program of a run elsewhere runs.
+// admitFile fails if the owner of a run stores too much or a newer attempt has replaced the caller, and stores that the program of a run elsewhere runs.
 func (d Deps) admitFile(ctx context.Context, c *rest.Call, f folder) error {
 	if f.run.ID == c.Who().TrialID {
-		return nil
+		return replaced(c.Who(), f.run.ID, f.run.RunID)
 	}
 	return d.Accept(ctx, experiments.Trial{ID: f.run.ID, TaskID: f.run.TaskID, OwnerID: f.run.OwnerID}, len(f.path))
 }
