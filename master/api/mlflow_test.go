@@ -284,6 +284,7 @@ func TestMLflowRunsWithinATrial(t *testing.T) {
 	me.post(mlflowPath("runs/log-metric"), body(own)).ok()
 	me.create(yaml(), `"modelDefinition":[`+modelFile("data.txt", hexNoise(200_000))+`]`)
 	program.post(mlflowPath("runs/log-metric"), body(own)).ok()
+	program.post(mlflowPath("registered-models/create"), `{"name":"m"}`).fails(413, "INVALID_PARAMETER_VALUE", "determined stores")
 	for who, run := range map[as]string{me: own, program: within} {
 		who.post(mlflowPath("runs/log-metric"), body(run)).fails(413, "INVALID_PARAMETER_VALUE", "determined stores")
 	}

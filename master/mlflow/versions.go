@@ -103,7 +103,7 @@ func (d registry) createVersion(ctx context.Context, c *rest.Call, req *v1.MLflo
 		return nil, err
 	}
 	checkpoint, at, err := d.sourceOf(ctx, c, req)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, c.Who().UserID, int64(len(req.Description)+(change{tags: tags}).size()))
 	}
 	if err != nil {
@@ -249,7 +249,7 @@ func (d registry) changeVersion(ctx context.Context, c *rest.Call, req *v1.MLflo
 		return nil, err
 	}
 	m, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, v.OwnerID, int64(len(req.Description)))
 	}
 	if err != nil {
@@ -278,7 +278,7 @@ func (d registry) setVersionTag(ctx context.Context, c *rest.Call, req *v1.MLflo
 		return nil, err
 	}
 	_, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, v.OwnerID, int64(len(req.Value)))
 	}
 	if err != nil {
