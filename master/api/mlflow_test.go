@@ -363,4 +363,17 @@ func TestMLflowPagesAreBounded(t *testing.T) {
 	if len(list.Experiments) == 0 || len(list.Experiments) > 20 || list.Next == "" {
 		t.Errorf("%d experiments in a page, and %q", len(list.Experiments), list.Next)
 	}
+	for range 29 {
+		me.newMLflowRun("0")
+	}
+	r.exec(`INSERT INTO trial_summaries (trial_id, summary) SELECT t.id, s FROM trials t,
+		(SELECT jsonb_build_object('avg_metrics', jsonb_object_agg('metric ' || n, '{"last": 1, "type": "number"}'::jsonb)) AS s FROM generate_series(1, 20000) n) s ON CONFLICT (trial_id) DO UPDATE SET summary = excluded.summary`)
+	var runs struct {
+		Runs []any
+		Next string `json:"next_page_token"`
+	}
+	me.post(mlflowPath("runs/search"), `{"experiment_ids":["0"]}`).ok().into(&runs)
+	if len(runs.Runs) == 0 || len(runs.Runs) > 20 || runs.Next == "" {
+		t.Errorf("%d runs in a page, and %q", len(runs.Runs), runs.Next)
+	}
 }

@@ -175,7 +175,7 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 	}
 	found := len(ids)
 	if ids, err = database.FirstThatFit(ctx, db, ids[:min(found, q.limit)], `
-		SELECT p.place, octet_length(m.params::text) + octet_length(m.tags::text) + coalesce(pg_column_size(s.summary), 0) AS size
+		SELECT p.place, octet_length(m.params::text) + octet_length(m.tags::text) + `+summaryBytes+` AS size
 		FROM unnest($1::text[]) WITH ORDINALITY AS p(id, place) JOIN mlflow_models m ON m.id = p.id LEFT JOIN trial_summaries s ON s.trial_id = m.trial_id`); err != nil {
 		return nil, false, err
 	}

@@ -180,6 +180,9 @@ func metricColumn(name string) string {
 		last("training") + ", " + last("validation") + ", " + last(systemGroup) + ") END"
 }
 
+// summaryBytes is SQL for the length of a summary as text: exact if it is short, and else estimated as by the summarizer.
+const summaryBytes = `coalesce(CASE WHEN pg_column_size(s.summary) > 8192 THEN 20 * pg_column_size(s.summary) ELSE octet_length(s.summary::text) END, 0)`
+
 // searchRuns lists a page of the runs that a search finds; more is true if it finds further ones.
 func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch) (list []Run, more bool, err error) {
 	s := &statement{args: database.Args{}, column: runColumn}
@@ -211,7 +214,7 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 	ids = ids[:min(len(ids), q.limit)]
 	found := len(ids)
 	if ids, err = database.FirstThatFit(ctx, db, ids, `
-		SELECT p.place, octet_length(t.hparams::text) + coalesce(octet_length(t.metadata::text), 0) + coalesce(pg_column_size(s.summary), 0) AS size
+		SELECT p.place, octet_length(t.hparams::text) + coalesce(octet_length(t.metadata::text), 0) + `+summaryBytes+` AS size
 		FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id LEFT JOIN trial_summaries s ON s.trial_id = t.id`); err != nil {
 		return nil, false, err
 	}
