@@ -377,3 +377,33 @@ func TestMLflowPagesAreBounded(t *testing.T) {
 		t.Errorf("%d runs in a page, and %q", len(runs.Runs), runs.Next)
 	}
 }
+
+// TestMLflowSearchesOfNaN: a run whose searcher's metric is NaN is not found and sorted by a training metric of the same name.
+func TestMLflowSearchesOfNaN(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	nan, good := me.newMLflowRun("0"), me.newMLflowRun("0")
+	for run, values := range map[string][2]string{nan: {`"NaN"`, "0.1"}, good: {"0.5", "0.4"}} {
+		r.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1::text::int, $2::text::jsonb)`, run,
+			fmt.Sprintf(`{"validation_metrics":{"loss":{"last":%s}},"avg_metrics":{"loss":{"last":%s}}}`, values[0], values[1]))
+	}
+	found := func(more string) (ids []string) {
+		var got struct {
+			Runs []struct {
+				Info struct {
+					ID string `json:"run_id"`
+				}
+			}
+		}
+		me.post(mlflowPath("runs/search"), `{"experiment_ids":["0"],`+more+`}`).ok().into(&got)
+		for _, run := range got.Runs {
+			ids = append(ids, run.Info.ID)
+		}
+		return ids
+	}
+	for more, want := range map[string]string{`"order_by":["metrics.loss ASC"]`: good + " " + nan, `"order_by":["metrics.loss DESC"]`: good + " " + nan, `"filter":"metrics.loss < 0.6"`: good} {
+		if got := strings.Join(found(more), " "); got != want {
+			t.Errorf("%s finds %q, want %q", more, got, want)
+		}
+	}
+}

@@ -173,11 +173,11 @@ func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error
 // metricColumn is SQL for the newest value of a metric, with the rule of latest.
 func metricColumn(name string) string {
 	last := func(group string) string {
-		v := "s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last'"
-		return database.FloatAt("(" + v + ")")
+		return "s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last'"
 	}
-	return "CASE WHEN e.metric = " + name + " THEN coalesce(" + last("validation") + ", " + last("training") + ") ELSE coalesce(" +
-		last("training") + ", " + last("validation") + ", " + last(systemGroup) + ") END"
+	// A group whose newest value is not finite, which is no number in JSON, does not give way to another one.
+	return database.FloatAt("(CASE WHEN e.metric = " + name + " THEN coalesce(" + last("validation") + ", " + last("training") + ") ELSE coalesce(" +
+		last("training") + ", " + last("validation") + ", " + last(systemGroup) + ") END)")
 }
 
 // summaryBytes is SQL for the length of a summary as text: exact if it is short, and else estimated as by the summarizer.
