@@ -407,3 +407,21 @@ func TestMLflowSearchesOfNaN(t *testing.T) {
 		}
 	}
 }
+
+// TestMLflowAndMetadata: a program that sets metadata keeps its parameters of MLflow.
+func TestMLflowAndMetadata(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	program := a.ranks[0]
+	program.post(mlflowPath("runs/log-parameter"), fmt.Sprintf(`{"run_id":"%d","key":"lr","value":"0.1"}`, a.trial)).ok()
+	set := func(metadata, want string) {
+		t.Helper()
+		program.post(fmt.Sprintf("/api/v1/runs/%d/metadata", a.trial), `{"metadata":`+metadata+`}`).ok()
+		if got := r.text(`SELECT metadata::text FROM trials WHERE id = $1`, a.trial); got != want {
+			t.Errorf("after %s: %s, want %s", metadata, got, want)
+		}
+	}
+	set(`{"a":1}`, `{"a": 1, "mlflow": {"params": {"lr": "0.1"}}}`)
+	set(`{"b":1}`, `{"b": 1, "mlflow": {"params": {"lr": "0.1"}}}`)
+	set(`{"mlflow":{}}`, `{"mlflow": {}}`)
+}
