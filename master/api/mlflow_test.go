@@ -238,15 +238,16 @@ func TestMLflowStepsAfterRestart(t *testing.T) {
 	b := a.next(2, 1)
 	log(b.ranks[0], "parameters", 0)
 	log(b.ranks[0], "system/cpu", 0)
+	log(b.ranks[0], "system/cpu", 1)
 	kept := func() string {
 		return r.text(`SELECT string_agg(format('%s/%s/%s', left(group_name, 1), run_id, steps), ' ' ORDER BY group_name, run_id, steps) FROM metrics WHERE trial_id = $1 AND NOT archived`, a.trial)
 	}
-	if got := kept(); got != "s/2/0 t/1/0 t/1/1 t/1/2 t/1/3 t/2/0 v/1/0 v/1/1 v/1/2 v/1/3" {
+	if got := kept(); got != "s/2/0 s/2/1 t/1/0 t/1/1 t/1/2 t/1/3 t/2/0 v/1/0 v/1/1 v/1/2 v/1/3" {
 		t.Errorf("after a value without a step: %s", got)
 	}
 	log(b.ranks[0], "loss", 2) // repeated steps are replaced
 	log(b.ranks[0], "lr", 2)
-	if got := kept(); got != "s/2/0 t/1/0 t/1/1 t/2/0 t/2/2 v/1/0 v/1/1 v/2/2" {
+	if got := kept(); got != "s/2/0 s/2/1 t/1/0 t/1/1 t/2/0 t/2/2 v/1/0 v/1/1 v/2/2" {
 		t.Errorf("after a repeated step: %s", got)
 	}
 }

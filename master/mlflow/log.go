@@ -157,7 +157,8 @@ func (d Deps) reports(ctx context.Context, r Run, values []v1.MLflowMetric) ([]m
 			return nil, err
 		}
 		// Step 0 also stands for no step, so it does not tell that a later attempt of a trial begins anew. If it does, its step 1 tells.
-		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0, Beside: k.step == 0}
+		// The steps of system metrics are no batches: the client numbers its samples.
+		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0, Beside: k.step == 0 || k.group == systemGroup}
 		if k.again.IsZero() {
 			rep.Steps = new(k.step)
 		} else {
