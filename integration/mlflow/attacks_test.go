@@ -203,6 +203,11 @@ func TestFilesOfOthers(t *testing.T) {
 	stranger.want(401, "PUT", file(theirs, "theirs.txt"), "x")
 	// Files of a version stay.
 	me.want(400, "DELETE", file(answer.Model.Info.SourceRunID, "own.txt"), "")
+	me.want(400, "PUT", file(answer.Model.Info.SourceRunID, "own.txt"), "another text")
+	if text := me.want(200, "GET", file(answer.Model.Info.SourceRunID, "own.txt"), ""); text != "own" {
+		t.Errorf("the file of a version is %q", text)
+	}
+	me.want(200, "PUT", file(answer.Model.Info.SourceRunID, "further.txt"), "a run logs further files")
 	// The files of a run elsewhere go with its experiment, because the master has stored them.
 	experiment, err := database.Scalar[int](t.Context(), m.DB, `SELECT experiment_id FROM trials WHERE id = $1::text::int`, theirs)
 	if err != nil {

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"encoding/base64"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/diskuse"
 )
 
 // mlflow is the path of a call of MLflow's interface.
@@ -129,6 +132,8 @@ func TestMLflowOfAnAttempt(t *testing.T) {
 	log(stranger.ranks[0], nested.Run.Info.ID, 1).is(403)
 	b := a.next(2, 1)
 	log(program, own, 2).fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
+	program.post(mlflowPath("runs/set-tag"), fmt.Sprintf(`{"run_id":%q,"key":"a","value":"1"}`, own)).fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
+	program.do("PUT", fmt.Sprintf("/mlflow/api/2.0/mlflow-artifacts/artifacts/1/%s/artifacts/x", own), "x").fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
 	log(b.ranks[0], own, 2).ok()
 	if got := r.text(`SELECT string_agg(format('%s/%s/%s', group_name, run_id, steps), ' ' ORDER BY run_id) FROM metrics WHERE trial_id = $1`, a.trial); got != "validation/1/1 validation/2/2" {
 		t.Errorf("the reports of the trial are %s", got)
@@ -214,4 +219,210 @@ func TestMLflowSteps(t *testing.T) {
 		t.Errorf("%+v", page)
 	}
 	me.get(mlflowPath("metrics/get-history?metric_key=a&page_token=x&run_id="+run)).fails(400, "INVALID_PARAMETER_VALUE", "page_token")
+}
+
+// TestMLflowStepsAfterRestart: a value without a step, which a program that continues from a checkpoint logs, keeps the curves of earlier attempts.
+func TestMLflowStepsAfterRestart(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	own := fmt.Sprint(a.trial)
+	log := func(who as, key string, step int) {
+		t.Helper()
+		who.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,"key":%q,"value":0.5,"step":%d,"timestamp":1700000000000}`, own, key, step)).ok()
+	}
+	for step := range 4 {
+		log(a.ranks[0], "loss", step)
+		log(a.ranks[0], "lr", step)
+	}
+	r.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, a.task, a.trial)
+	b := a.next(2, 1)
+	log(b.ranks[0], "parameters", 0)
+	log(b.ranks[0], "system/cpu", 0)
+	log(b.ranks[0], "system/cpu", 1)
+	kept := func() string {
+		return r.text(`SELECT string_agg(format('%s/%s/%s', left(group_name, 1), run_id, steps), ' ' ORDER BY group_name, run_id, steps) FROM metrics WHERE trial_id = $1 AND NOT archived`, a.trial)
+	}
+	if got := kept(); got != "s/2/0 s/2/1 t/1/0 t/1/1 t/1/2 t/1/3 t/2/0 v/1/0 v/1/1 v/1/2 v/1/3" {
+		t.Errorf("after a value without a step: %s", got)
+	}
+	log(b.ranks[0], "loss", 2) // repeated steps are replaced
+	log(b.ranks[0], "lr", 2)
+	if got := kept(); got != "s/2/0 s/2/1 t/1/0 t/1/1 t/2/0 t/2/2 v/1/0 v/1/1 v/2/2" {
+		t.Errorf("after a repeated step: %s", got)
+	}
+}
+
+// newNestedRun creates a run within that of the trial whose program calls.
+func (c as) newNestedRun(trial int) answer {
+	c.r.t.Helper()
+	return c.post(mlflowPath("runs/create"), fmt.Sprintf(`{"experiment_id":"1","tags":[{"key":"mlflow.parentRunId","value":"%d"}]}`, trial))
+}
+
+// TestMLflowRunsWithinATrial: a run within a trial's is heard when the trial's program logs to it, and the owner's quota counts it.
+func TestMLflowRunsWithinATrial(t *testing.T) {
+	r := rigOf(t, func(c *Config) { c.Stored = diskuse.Limits{Owner: 100_000} })
+	a := r.placeOf("determined", yaml(), 1).claimAll(1)
+	program := a.ranks[0]
+	var nested struct {
+		Run struct {
+			Info struct {
+				ID string `json:"run_id"`
+			}
+		}
+	}
+	program.newNestedRun(a.trial).ok().into(&nested)
+	within := nested.Run.Info.ID
+	r.exec(`UPDATE trials SET alive_at = now() - interval '1 hour' WHERE id = $1::text::int`, within)
+	body := func(run string) string {
+		return fmt.Sprintf(`{"run_id":%q,"key":"loss","value":1,"step":1,"timestamp":1700000000000}`, run)
+	}
+	program.post(mlflowPath("runs/log-metric"), body(within)).ok()
+	if heard := r.text(`SELECT (alive_at > now())::text FROM trials WHERE id = $1::text::int`, within); heard != "true" {
+		t.Error("a program that logs to a run within its own is not heard")
+	}
+	me := r.user("determined")
+	own := fmt.Sprint(a.trial)
+	me.post(mlflowPath("runs/log-metric"), body(own)).ok()
+	me.create(yaml(), `"modelDefinition":[`+modelFile("data.txt", hexNoise(200_000))+`]`)
+	program.post(mlflowPath("runs/log-metric"), body(own)).ok()
+	program.post(mlflowPath("registered-models/create"), `{"name":"m"}`).fails(413, "INVALID_PARAMETER_VALUE", "determined stores")
+	for who, run := range map[as]string{me: own, program: within} {
+		who.post(mlflowPath("runs/log-metric"), body(run)).fails(413, "INVALID_PARAMETER_VALUE", "determined stores")
+	}
+}
+
+// TestMLflowOfADeactivatedOwner: the program of a trial goes on logging, but creates no runs in the name of its owner.
+func TestMLflowOfADeactivatedOwner(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	r.user("admin").patch("/api/v1/users/2", `{"active":false}`).ok()
+	a.ranks[0].post(mlflowPath("runs/create"), `{"experiment_id":"1"}`).ok()
+	a.ranks[0].post(mlflowPath("runs/set-tag"), fmt.Sprintf(`{"run_id":"%d","key":"a","value":"b"}`, a.trial)).ok()
+	a.ranks[0].newNestedRun(a.trial).fails(403, "PERMISSION_DENIED", "is deactivated")
+}
+
+// TestMLflowHistories: samples have the first and the last value, and long lists under the name of a metric are not read.
+func TestMLflowHistories(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	r.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
+		SELECT $1::text::int, 1, 'training', n, n, now(), CASE WHEN n % 100 = 7 THEN jsonb_build_object('a', repeat('x', 10000)) ELSE jsonb_build_object('a', n) END FROM generate_series(1, 60000) n`, run)
+	ask := func(more string) string {
+		var h struct {
+			Metrics []struct{ Value, Step float64 }
+		}
+		me.get(mlflowPath("metrics/get-history-bulk-interval?metric_key=a&run_ids=" + run + more)).ok().into(&h)
+		if len(h.Metrics) == 0 {
+			return "0"
+		}
+		first, last := h.Metrics[0], h.Metrics[len(h.Metrics)-1]
+		return fmt.Sprintf("%d: %v to %v", len(h.Metrics), first.Value, last.Value)
+	}
+	for more, want := range map[string]string{"": "2500: 1 to 60000", "&max_results=7": "7: 1 to 60000", "&max_results=1": "1: 1 to 1", "&start_step=59991": "10: 59991 to 60000",
+		"&start_step=11&end_step=20&max_results=5": "5: 11 to 20", "&start_step=60001": "0"} {
+		if got := ask(more); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
+		}
+	}
+	if got := me.get(mlflowPath("metrics/get-history?metric_key=a&max_results=50000&run_id=" + run)).ok(); len(got.body) > 5<<20 {
+		t.Errorf("an answer of %d bytes", len(got.body))
+	}
+	for _, place := range []string{"{\"g\":\"\\u0000\"}", `{"r":99999999999}`} {
+		token := base64.StdEncoding.EncodeToString([]byte(place))
+		me.get(mlflowPath("metrics/get-history?metric_key=a&run_id="+run+"&page_token="+url.QueryEscape(token))).fails(400, "INVALID_PARAMETER_VALUE", "page_token")
+	}
+}
+
+// TestMLflowPagesAreBounded: what is long makes pages shorter, and does not make searches fail.
+func TestMLflowPagesAreBounded(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	me.post(mlflowPath("logged-models"), `{"name":"m","experiment_id":"1","source_run_id":"`+run+`"}`).ok()
+	r.exec(`INSERT INTO mlflow_models (id, trial_id, checkpoint, name, params)
+		SELECT 'm-' || md5(n::text), trial_id, checkpoint, name, jsonb_build_object('p', repeat('x', 400000)) FROM mlflow_models, generate_series(1, 1999) n`)
+	var found struct {
+		Models []any
+		Next   string `json:"next_page_token"`
+	}
+	me.post(mlflowPath("logged-models/search"), `{"experiment_ids":["1"],"max_results":500}`).ok().into(&found)
+	if len(found.Models) == 0 || len(found.Models) > 20 || found.Next == "" {
+		t.Errorf("%d models in a page, and %q", len(found.Models), found.Next)
+	}
+	// What a run may not log any more leaves nothing behind.
+	me.post(mlflowPath("logged-models"), `{"name":"m","experiment_id":"1","source_run_id":"`+run+`"}`).fails(400, "INVALID_PARAMETER_VALUE", "has logged 2000 models")
+	if n := r.text(`SELECT count(*)::text FROM checkpoints`); n != "1" {
+		t.Errorf("%s checkpoints", n)
+	}
+	r.exec(`INSERT INTO projects (workspace_id, name, key, owner_id, mlflow_tags) SELECT 1, 'p' || n, 'K' || n, 1, jsonb_build_object('t', repeat('x', 250000)) FROM generate_series(1, 100) n`)
+	var list struct {
+		Experiments []any
+		Next        string `json:"next_page_token"`
+	}
+	me.post(mlflowPath("experiments/search"), `{"max_results":500}`).ok().into(&list)
+	if len(list.Experiments) == 0 || len(list.Experiments) > 20 || list.Next == "" {
+		t.Errorf("%d experiments in a page, and %q", len(list.Experiments), list.Next)
+	}
+	for range 29 {
+		me.newMLflowRun("0")
+	}
+	r.exec(`INSERT INTO trial_summaries (trial_id, summary) SELECT t.id, s FROM trials t,
+		(SELECT jsonb_build_object('avg_metrics', jsonb_object_agg('metric ' || n, '{"last": 1, "type": "number"}'::jsonb)) AS s FROM generate_series(1, 20000) n) s ON CONFLICT (trial_id) DO UPDATE SET summary = excluded.summary`)
+	var runs struct {
+		Runs []any
+		Next string `json:"next_page_token"`
+	}
+	me.post(mlflowPath("runs/search"), `{"experiment_ids":["0"]}`).ok().into(&runs)
+	if len(runs.Runs) == 0 || len(runs.Runs) > 20 || runs.Next == "" {
+		t.Errorf("%d runs in a page, and %q", len(runs.Runs), runs.Next)
+	}
+}
+
+// TestMLflowSearchesOfNaN: a run whose searcher's metric is NaN is not found and sorted by a training metric of the same name.
+func TestMLflowSearchesOfNaN(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	nan, good := me.newMLflowRun("0"), me.newMLflowRun("0")
+	for run, values := range map[string][2]string{nan: {`"NaN"`, "0.1"}, good: {"0.5", "0.4"}} {
+		r.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1::text::int, $2::text::jsonb)`, run,
+			fmt.Sprintf(`{"validation_metrics":{"loss":{"last":%s}},"avg_metrics":{"loss":{"last":%s}}}`, values[0], values[1]))
+	}
+	found := func(more string) (ids []string) {
+		var got struct {
+			Runs []struct {
+				Info struct {
+					ID string `json:"run_id"`
+				}
+			}
+		}
+		me.post(mlflowPath("runs/search"), `{"experiment_ids":["0"],`+more+`}`).ok().into(&got)
+		for _, run := range got.Runs {
+			ids = append(ids, run.Info.ID)
+		}
+		return ids
+	}
+	for more, want := range map[string]string{`"order_by":["metrics.loss ASC"]`: good + " " + nan, `"order_by":["metrics.loss DESC"]`: good + " " + nan, `"filter":"metrics.loss < 0.6"`: good} {
+		if got := strings.Join(found(more), " "); got != want {
+			t.Errorf("%s finds %q, want %q", more, got, want)
+		}
+	}
+}
+
+// TestMLflowAndMetadata: a program that sets metadata keeps its parameters of MLflow.
+func TestMLflowAndMetadata(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	program := a.ranks[0]
+	program.post(mlflowPath("runs/log-parameter"), fmt.Sprintf(`{"run_id":"%d","key":"lr","value":"0.1"}`, a.trial)).ok()
+	set := func(metadata, want string) {
+		t.Helper()
+		program.post(fmt.Sprintf("/api/v1/runs/%d/metadata", a.trial), `{"metadata":`+metadata+`}`).ok()
+		if got := r.text(`SELECT metadata::text FROM trials WHERE id = $1`, a.trial); got != want {
+			t.Errorf("after %s: %s, want %s", metadata, got, want)
+		}
+	}
+	set(`{"a":1}`, `{"a": 1, "mlflow": {"params": {"lr": "0.1"}}}`)
+	set(`{"b":1}`, `{"b": 1, "mlflow": {"params": {"lr": "0.1"}}}`)
+	set(`{"mlflow":{}}`, `{"mlflow": {}}`)
 }

@@ -122,11 +122,11 @@ func (a *API) registerMLflow(places workspaces.Deps) {
 			}
 			return e.ID, nil
 		},
-		Accept: func(ctx context.Context, c *rest.Call, run experiments.Trial, bytes int) error {
-			if err := a.users.AdmitOutside(ctx, c, run.OwnerID, bytes); err != nil {
+		Accept: func(ctx context.Context, run experiments.Trial, bytes int) error {
+			if err := a.users.Admit(ctx, run.OwnerID, int64(bytes)); err != nil {
 				return err
 			}
-			return a.heard.From(ctx, c, run.TaskID)
+			return a.heard.Task(ctx, run.TaskID)
 		}})
 }
 

@@ -22,13 +22,14 @@ func LoggedOf(ctx context.Context, db *database.DB, trial int) (string, error) {
 // AddLogged adds a checkpoint without files; of a run, it returns the one that there is.
 func AddLogged(ctx context.Context, db *database.DB, trial int, kind string) (id string, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		id, err = addLogged(ctx, tx, trial, kind)
+		id, err = AddLoggedIn(ctx, tx, trial, kind)
 		return err
 	})
 	return id, err
 }
 
-func addLogged(ctx context.Context, tx *database.DB, trial int, kind string) (string, error) {
+// AddLoggedIn is AddLogged in a transaction of the caller.
+func AddLoggedIn(ctx context.Context, tx *database.DB, trial int, kind string) (string, error) {
 	desired, err := database.Scalar[string](ctx, tx, `SELECT e.desired FROM experiments e JOIN trials t ON t.experiment_id = e.id WHERE t.id = $1 FOR SHARE OF e`, trial)
 	if err == nil && desired == "deleted" {
 		err = fault.New(fault.Conflict, "the experiment of run %d is being deleted", trial)

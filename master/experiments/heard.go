@@ -31,7 +31,15 @@ func NewHeard(db *database.DB, bus *database.Bus) *Heard {
 // From stores that the program of a task has reported something. A program that reports metrics or lines of its log runs, also if its
 // heartbeats do not arrive. Only the trial's own row is changed, and rarely, so that reports do not wait for each other.
 func (h *Heard) From(ctx context.Context, c *rest.Call, task string) error {
-	if c.Who().IsTask() || !h.tasks.Take(task, time.Now()) {
+	if c.Who().IsTask() {
+		return nil
+	}
+	return h.Task(ctx, task)
+}
+
+// Task is From for a program that reports about a run of another task: that of a trial, about runs within the trial's.
+func (h *Heard) Task(ctx context.Context, task string) error {
+	if !h.tasks.Take(task, time.Now()) {
 		return nil
 	}
 	reopened, err := HearUnmanagedTrial(ctx, h.db, task)

@@ -25,9 +25,11 @@ func SetRunnerState(ctx context.Context, db *database.DB, trial int, state strin
 	return updateTrial(ctx, db, trial, "runner_state = $2", state)
 }
 
-// SetTrialMetadata replaces the metadata of a trial.
+// SetTrialMetadata replaces the metadata of a trial. What its program has logged with MLflow's client stays, unless the new metadata have the
+// key mlflow, too: a program may use both.
 func SetTrialMetadata(ctx context.Context, db *database.DB, trial int, metadata json.RawMessage) error {
-	return updateTrial(ctx, db, trial, "metadata = $2::text::jsonb", string(metadata))
+	return updateTrial(ctx, db, trial, `metadata = CASE WHEN jsonb_typeof(metadata) = 'object' AND metadata ? 'mlflow' AND jsonb_typeof($2::text::jsonb) = 'object'
+		THEN jsonb_build_object('mlflow', metadata -> 'mlflow') || $2::text::jsonb ELSE $2::text::jsonb END`, string(metadata))
 }
 
 // ReportEarlyExit stores why a trial will end early. The first reason counts.

@@ -73,6 +73,8 @@ type Report struct {
 	// Newer: a value that was reported before under the report's key gives way to this one, without an error. What a search was
 	// told of the old value stays.
 	Newer bool
+	// Beside: the report replaces no reports of earlier runs.
+	Beside bool
 
 	text int // bytes of both, as check has measured them
 }

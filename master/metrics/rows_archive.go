@@ -23,7 +23,7 @@ const archiveChunk = 50_000
 //
 // A report that is rejected later, because its trial has too many, has replaced what it would have replaced.
 func (w *Writer) replace(ctx context.Context, r *Report) error {
-	if r.RunID < 2 || r.Steps == nil {
+	if r.RunID < 2 || r.Steps == nil || r.Beside {
 		return nil
 	}
 	of := runOf{r.TrialID, r.RunID}

@@ -154,7 +154,12 @@ func (d Deps) placeOf(ctx context.Context, c *rest.Call, name string) (workspace
 	}
 	w, err := workspaceNamed(ctx, d.DB, scope, Home)
 	if fault.Is(err, fault.NotFound) {
-		if w, err = d.NewWorkspace(ctx, c, Home); err != nil {
+		if w, err = d.NewWorkspace(ctx, c, Home); fault.Is(err, fault.Conflict) {
+			if there, missing := workspaceNamed(ctx, d.DB, scope, Home); missing == nil { // another program was faster
+				return there, name, nil
+			}
+		}
+		if err != nil {
 			err = fault.Wrap(fault.Forbidden, err, "there is no workspace %s, and you may not create it (%v): name the experiment WORKSPACE/%s", Home, err, fault.Clip(name))
 		}
 	}
@@ -208,6 +213,9 @@ func (d Deps) renameExperiment(ctx context.Context, c *rest.Call, req *v1.MLflow
 func (d Deps) archiveExperiment(archived bool) rest.Handler[v1.MLflowExperimentID, v1.Empty] {
 	return func(ctx context.Context, c *rest.Call, req *v1.MLflowExperimentID) (*v1.Empty, error) {
 		e, err := d.changing(ctx, c, auth.Change, req.ID)
+		if err == nil && e.WorkspaceArchived {
+			err = e.Unarchived()
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -182,6 +182,9 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 	content, size := body.Content()
 	ctx, done := c.Follow()
 	defer done()
+	if err := notRegistered(ctx, d.DB, f.checkpoint, f.path); err != nil {
+		return err
+	}
 	if f.checkpoint == "" {
 		if f.checkpoint, err = checkpoints.AddLogged(ctx, d.DB, f.run.ID, checkpoints.LoggedByRun); err != nil {
 			return err
@@ -193,15 +196,12 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 	return send(c, http.StatusOK, v1.Empty{})
 }
 
-// admitFile fails if the owner of a run stores too much, and stores that the program of a run elsewhere runs.
+// admitFile fails if the owner of a run stores too much or a newer attempt has replaced the caller, and stores that the program of a run elsewhere runs.
 func (d Deps) admitFile(ctx context.Context, c *rest.Call, f folder) error {
-	if c.Who().IsTask() {
-		return nil
+	if f.run.ID == c.Who().TrialID {
+		return replaced(c.Who(), f.run.ID, f.run.RunID)
 	}
-	if f.run.Unmanaged {
-		return d.Accept(ctx, c, experiments.Trial{ID: f.run.ID, TaskID: f.run.TaskID, OwnerID: f.run.OwnerID}, len(f.path))
-	}
-	return d.Admit(ctx, f.run.OwnerID, int64(len(f.path)))
+	return d.Accept(ctx, experiments.Trial{ID: f.run.ID, TaskID: f.run.TaskID, OwnerID: f.run.OwnerID}, len(f.path))
 }
 
 func (d Deps) deleteFiles(ctx context.Context, _ *rest.Call, f folder, _ *v1.None) (*v1.Empty, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +37,7 @@ func placeOf(token string) (p place, err error) {
 	if err == nil {
 		err = json.Unmarshal(b, &p)
 	}
-	if err != nil {
+	if err != nil || checkText("", p.Group) != nil || p.Run > maxID || p.Run < -1 {
 		return p, fault.New(fault.Invalid, "page_token: %q is not the next_page_token of an earlier answer", fault.Clip(token))
 	}
 	return p, nil
@@ -60,10 +59,13 @@ func (v value) metric(name string) (v1.MLflowMetric, bool) {
 	return v1.MLflowMetric{Key: name, Value: n, Timestamp: millis(v.ReportedAt), Step: v1.Bare(optional.Value(v.Steps))}, ok
 }
 
+// hasNumber is SQL for the reports of a run that have a metric ($2) as a number: the value can also be a long list.
+const hasNumber = `trial_id = $1 AND NOT archived AND avg ? $2 AND jsonb_typeof(avg -> $2) IN ('number', 'string') AND octet_length(avg ->> $2) <= 400`
+
 // values reads values of a metric of a run after a place, group by group, by their steps. Reports without steps come after the others.
 func values(ctx context.Context, db *database.DB, run int, name string, after place, limit int) ([]value, error) {
 	return database.Rows[value](ctx, db, `SELECT group_name, position, run_id, steps, reported_at, avg -> $2 AS value FROM metrics
-		WHERE trial_id = $1 AND NOT archived AND avg ? $2 AND (group_name, position, run_id) > ($3, $4, $5)
+		WHERE `+hasNumber+` AND (group_name, position, run_id) > ($3, $4, $5)
 		ORDER BY group_name, position, run_id LIMIT $6`, run, name, after.Group, after.Position, after.Run, limit)
 }
 
@@ -119,15 +121,11 @@ func (d Deps) histories(ctx context.Context, c *rest.Call, req *v1.MLflowHistori
 		if err != nil {
 			return nil, err
 		}
-		list, err := values(ctx, d.DB, r.ID, req.Key, place{"", -1, -1}, maxHistory)
+		list, err := sampled(ctx, d.DB, r.ID, req, limit)
 		if err != nil {
 			return nil, err
 		}
-		list = slices.DeleteFunc(list, func(v value) bool {
-			step := optional.Value(v.Steps)
-			return req.StartStep != nil && step < *req.StartStep || req.EndStep != nil && step > *req.EndStep
-		})
-		for _, v := range sampled(list, limit) {
+		for _, v := range list {
 			if m, ok := v.metric(req.Key); ok {
 				out.Metrics = append(out.Metrics, v1.MLflowRunMetric{RunID: strconv.Itoa(r.ID), Key: m.Key, Value: m.Value, Timestamp: m.Timestamp, Step: m.Step})
 			}
@@ -136,14 +134,12 @@ func (d Deps) histories(ctx context.Context, c *rest.Call, req *v1.MLflowHistori
 	return out, nil
 }
 
-// sampled are at most so many of a list, at equal distances, with the first and the last one.
-func sampled(list []value, most int) []value {
-	if len(list) <= most || most < 2 {
-		return list[:min(len(list), most)]
-	}
-	out := make([]value, 0, most)
-	for i := range most {
-		out = append(out, list[i*(len(list)-1)/(most-1)])
-	}
-	return out
+// sampled reads at most so many values of a metric of a run between two steps, at equal distances, with the first and the last one.
+func sampled(ctx context.Context, db *database.DB, run int, req *v1.MLflowHistoriesRequest, most int) ([]value, error) {
+	return database.Rows[value](ctx, db, `SELECT group_name, position, run_id, steps, reported_at, value FROM (
+			SELECT group_name, position, run_id, steps, reported_at, avg -> $2 AS value, count(*) OVER () - 1 AS last,
+				row_number() OVER (ORDER BY group_name, position, run_id) - 1 AS i
+			FROM metrics WHERE `+hasNumber+` AND coalesce(coalesce(steps, 0) >= $3::bigint, true) AND coalesce(coalesce(steps, 0) <= $4::bigint, true)) n
+		WHERE last < $5 OR i = 0 OR i * ($5 - 1) / last <> (i - 1) * ($5 - 1) / last
+		ORDER BY i`, run, req.Key, req.StartStep, req.EndStep, int64(most))
 }

@@ -90,8 +90,8 @@ func (d Deps) log(ctx context.Context, c *rest.Call, id, uuid string, values []v
 	if err != nil {
 		return nil, err
 	}
-	if r.Unmanaged && !c.Who().IsTask() {
-		if err := d.Accept(ctx, c, experiments.Trial{ID: r.ID, TaskID: r.TaskID, OwnerID: r.OwnerID}, ch.size()+len(values)*bytesOfMetric); err != nil {
+	if r.ID != c.Who().TrialID {
+		if err := d.Accept(ctx, experiments.Trial{ID: r.ID, TaskID: r.TaskID, OwnerID: r.OwnerID}, ch.size()+len(values)*bytesOfMetric); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +156,9 @@ func (d Deps) reports(ctx context.Context, r Run, values []v1.MLflowMetric) ([]m
 		if err != nil {
 			return nil, err
 		}
-		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0}
+		// Step 0 also stands for no step, so it does not tell that a later attempt of a trial begins anew. If it does, its step 1 tells.
+		// The steps of system metrics are no batches: the client numbers its samples.
+		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0, Beside: k.step == 0 || k.group == systemGroup}
 		if k.again.IsZero() {
 			rep.Steps = new(k.step)
 		} else {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -85,6 +86,9 @@ func (d Deps) mark(ctx context.Context, c *rest.Call, r Run, ch change) error {
 	}
 	return d.DB.Tx(ctx, func(tx *database.DB) error {
 		was, err := lockMarks(ctx, tx, r.ID)
+		if err == nil {
+			err = replaced(c.Who(), r.ID, was.RunID)
+		}
 		if err != nil {
 			return err
 		}
@@ -98,6 +102,14 @@ func (d Deps) mark(ctx context.Context, c *rest.Call, r Run, ch change) error {
 		}
 		return storeMarks(ctx, tx, r.ID, m)
 	})
+}
+
+// replaced fails if the caller is an attempt of a trial that a newer one has replaced.
+func replaced(who auth.Who, run, newest int) error {
+	if who.TrialID != run || who.RunID >= newest {
+		return nil
+	}
+	return fault.New(fault.Conflict, "run %d of trial %d has ended and run %d has replaced it: reports of run %[1]d are rejected", who.RunID, run, newest)
 }
 
 // apply changes marks, and reports whether anything is different now. A parameter has one value in an attempt, as in MLflow. A later

@@ -126,7 +126,7 @@ func (d registry) createRegistered(ctx context.Context, c *rest.Call, req *v1.ML
 		return nil, fault.New(fault.Unimplemented, "prompts are not stored here; docs/mlflow.md lists what is")
 	}
 	workspace, err := d.placeOfModel(ctx, c)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, c.Who().UserID, int64(len(req.Description)+(change{tags: tags}).size()))
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (d registry) searchRegistered(ctx context.Context, c *rest.Call, req *v1.ML
 // update changes a model.
 func (d registry) updateRegistered(ctx context.Context, c *rest.Call, name string, ch models.Change) (*v1.MLflowRegisteredAnswer, error) {
 	m, err := d.editing(ctx, c, name, auth.Edit)
-	if err == nil && ch.Description != nil && !c.Who().IsTask() {
+	if err == nil && ch.Description != nil {
 		err = d.Admit(ctx, m.OwnerID, int64(len(*ch.Description)))
 	}
 	if err == nil {
@@ -252,7 +252,7 @@ func (d registry) setRegisteredTag(ctx context.Context, c *rest.Call, req *v1.ML
 		return nil, err
 	}
 	m, err := d.editing(ctx, c, req.Name, auth.Edit)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, m.OwnerID, int64(len(req.Value)))
 	}
 	if err != nil {
@@ -282,7 +282,7 @@ func (d registry) setAlias(ctx context.Context, c *rest.Call, req *v1.MLflowAlia
 	if !aliasName.MatchString(req.Alias) || versionName.MatchString(req.Alias) || strings.EqualFold(req.Alias, "latest") {
 		return nil, fault.New(fault.Invalid, "Invalid alias name: %q. An alias has letters, digits, _ and -, and is not latest or a version such as v1.", fault.Clip(req.Alias))
 	}
-	m, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
+	m, v, err := d.versionOfEdited(ctx, c, req.Name, req.Version)
 	if err != nil {
 		return nil, err
 	}

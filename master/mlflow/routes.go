@@ -47,8 +47,9 @@ type Deps struct {
 	// NewProject and NewWorkspace create what experiments of MLflow need, if the caller may.
 	NewProject   func(ctx context.Context, c *rest.Call, w workspaces.Workspace, req *v1.PostProjectRequest) (workspaces.Project, error)
 	NewWorkspace func(ctx context.Context, c *rest.Call, name string) (workspaces.Workspace, error)
-	// Accept fails if the owner of a run stores too much, and stores that the run's program runs.
-	Accept func(ctx context.Context, c *rest.Call, run experiments.Trial, bytes int) error
+	// Accept fails if the owner of a run stores too much, and stores that the run's program runs. Nobody asks it about what the program of
+	// a trial reports about the trial itself: slots bound how many trials report.
+	Accept func(ctx context.Context, run experiments.Trial, bytes int) error
 	// Admit fails if an owner stores too much.
 	Admit   func(ctx context.Context, owner int, bytes int64) error
 	Changed func() // the state of a run has changed

@@ -53,12 +53,15 @@ const maxModels = 2000
 
 // newLoggedModel creates a model of a run, with a checkpoint for its files.
 func newLoggedModel(ctx context.Context, db *database.DB, run int, m LoggedModel) (id string, err error) {
-	if m.Checkpoint, err = checkpoints.AddLogged(ctx, db, run, checkpoints.LoggedByModel); err != nil {
-		return "", err
-	}
-	id, err = database.Scalar[string](ctx, db, `INSERT INTO mlflow_models (id, trial_id, checkpoint, name, type, params, tags)
-		SELECT 'm-' || replace(gen_random_uuid()::text, '-', ''), $1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb
-		WHERE (SELECT count(*) FROM mlflow_models WHERE trial_id = $1) < $7 RETURNING id`, run, m.Checkpoint, m.Name, m.Type, string(m.Params), string(m.Tags), maxModels)
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if m.Checkpoint, err = checkpoints.AddLoggedIn(ctx, tx, run, checkpoints.LoggedByModel); err != nil {
+			return err
+		}
+		id, err = database.Scalar[string](ctx, tx, `INSERT INTO mlflow_models (id, trial_id, checkpoint, name, type, params, tags)
+			SELECT 'm-' || replace(gen_random_uuid()::text, '-', ''), $1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb
+			WHERE (SELECT count(*) FROM mlflow_models WHERE trial_id = $1) < $7 RETURNING id`, run, m.Checkpoint, m.Name, m.Type, string(m.Params), string(m.Tags), maxModels)
+		return err
+	})
 	return id, database.Missing(database.BadData(err), fault.New(fault.Invalid, "run %d has logged %d models, and no more are allowed", run, maxModels))
 }
 
@@ -170,7 +173,12 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}
-	more = len(ids) > q.limit
-	list, err = database.Rows[LoggedModel](ctx, db, loggedSelect+` JOIN unnest($1::text[]) WITH ORDINALITY AS o(id, place) ON o.id = m.id ORDER BY o.place`, ids[:min(len(ids), q.limit)])
-	return list, more, err
+	found := len(ids)
+	if ids, err = database.FirstThatFit(ctx, db, ids[:min(found, q.limit)], `
+		SELECT p.place, octet_length(m.params::text) + octet_length(m.tags::text) + `+summaryBytes+` AS size
+		FROM unnest($1::text[]) WITH ORDINALITY AS p(id, place) JOIN mlflow_models m ON m.id = p.id LEFT JOIN trial_summaries s ON s.trial_id = m.trial_id`); err != nil {
+		return nil, false, err
+	}
+	list, err = database.Rows[LoggedModel](ctx, db, loggedSelect+` JOIN unnest($1::text[]) WITH ORDINALITY AS o(id, place) ON o.id = m.id ORDER BY o.place`, ids)
+	return list, len(ids) < found, err
 }

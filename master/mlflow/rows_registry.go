@@ -58,6 +58,22 @@ func versionByNumber(ctx context.Context, db *database.DB, m models.Model, numbe
 	return v, err
 }
 
+// notRegistered fails if a file exists and belongs to a version of a model: who loads the version trusts its files, so nobody replaces one.
+func notRegistered(ctx context.Context, db *database.DB, checkpoint, name string) error {
+	if checkpoint == "" {
+		return nil
+	}
+	found, err := database.Scalars[string](ctx, db, `
+		SELECT format('version %s of model %s', v.version, m.name) FROM checkpoints k JOIN model_versions v ON v.checkpoint = k.uuid JOIN models m ON m.id = v.model_id
+			LEFT JOIN mlflow_versions x ON x.version_id = v.id
+			CROSS JOIN LATERAL (SELECT coalesce(rtrim(substring(x.location FROM '^mlflow-artifacts:/[^/]+/(?:models/|checkpoints/)?[^/]+/artifacts/(.+)$'), '/'), '') AS path) p
+		WHERE k.uuid = $1 AND k.resources ? $2 AND (p.path = '' OR $2 = p.path OR starts_with($2, p.path || '/')) ORDER BY v.id LIMIT 1`, checkpoint, name)
+	if err == nil && len(found) > 0 {
+		err = fault.New(fault.Invalid, "file %s belongs to %s, so it cannot be replaced; delete the version first, or log the file under another name", fault.Clip(name), fault.Clip(found[0]))
+	}
+	return err
+}
+
 // byAlias is the number of the version with an alias.
 func byAlias(ctx context.Context, db *database.DB, model int, alias string) (int, error) {
 	n, err := database.Scalar[int](ctx, db, `SELECT version FROM mlflow_aliases WHERE model_id = $1 AND alias = $2`, model, alias)
@@ -186,7 +202,9 @@ func searchRegistry(ctx context.Context, db *database.DB, in auth.Scope, q runSe
 			return nil, false, err
 		}
 	}
-	key, from, usual, sizes := "m.id", " FROM models m", "m.name, m.id", `SELECT p.place, octet_length(m.description) + octet_length(m.metadata::text) AS size
+	key, from, usual, sizes := "m.id", " FROM models m", "m.name, m.id", `SELECT p.place, octet_length(m.description) + octet_length(m.metadata::text) + coalesce((
+			SELECT sum(n.size) FROM (SELECT DISTINCT ON (`+versionStage+`) octet_length(v.comment) + octet_length(v.metadata::text) AS size
+				FROM model_versions v LEFT JOIN mlflow_versions x ON x.version_id = v.id WHERE v.model_id = m.id ORDER BY `+versionStage+`, v.version DESC) n), 0) AS size
 		FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN models m ON m.id = p.id`
 	if versions {
 		key, from, usual, sizes = "v.id", versionFrom, "v.modified_at DESC, m.name, v.version DESC", `SELECT p.place, octet_length(v.comment) + octet_length(v.metadata::text) AS size

@@ -199,6 +199,9 @@ func (d Deps) createRun(ctx context.Context, c *rest.Call, req *v1.MLflowCreateR
 	if _, nested := tags[tagParent]; who.TrialID != 0 && !nested {
 		return d.trialsRun(ctx, c, tags)
 	}
+	if who.OwnerGone { // a run within the trial's is a new experiment
+		return nil, fault.New(fault.Forbidden, "user %s is deactivated; attempt %s may only report about itself", who.Username, who.AllocationID)
+	}
 	e, err := d.experimentOfNew(ctx, c, req.ExperimentID)
 	if err != nil {
 		return nil, err

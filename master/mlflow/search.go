@@ -172,13 +172,16 @@ func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error
 // metricColumn is SQL for the newest value of a metric, with the rule of latest.
 func metricColumn(name string) string {
 	last := func(group string) string {
-		v := "s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last'"
-		return database.FloatAt("(" + v + ")")
+		return "s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last'"
 	}
-	// The experiment is read only for runs that have the name in both groups.
-	return "coalesce(CASE WHEN " + last("training") + " IS NOT NULL AND " + last("validation") + " IS NOT NULL AND (SELECT x.metric FROM experiments x WHERE x.id = t.experiment_id) = " + name +
-		" THEN " + last("validation") + " END, " + last("training") + ", " + last("validation") + ", " + last(systemGroup) + ")"
+	// A group whose newest value is not finite, which is no number in JSON, does not give way to another one. The experiment is read
+	// only for runs that have the name in both groups.
+	return database.FloatAt("(coalesce(CASE WHEN " + last("training") + " IS NOT NULL AND " + last("validation") + " IS NOT NULL AND (SELECT x.metric FROM experiments x WHERE x.id = t.experiment_id) = " + name +
+		" THEN " + last("validation") + " END, " + last("training") + ", " + last("validation") + ", " + last(systemGroup) + "))")
 }
+
+// summaryBytes is SQL for the length of a summary as text: exact if it is short, and else estimated as by the summarizer.
+const summaryBytes = `coalesce(CASE WHEN pg_column_size(s.summary) > 8192 THEN 20 * pg_column_size(s.summary) ELSE octet_length(s.summary::text) END, 0)`
 
 // searchRuns lists a page of the runs that a search finds; more is true if it finds further ones.
 func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch) (list []Run, more bool, err error) {
@@ -218,7 +221,7 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 	ids = ids[:min(len(ids), q.limit)]
 	found := len(ids)
 	if ids, err = database.FirstThatFit(ctx, db, ids, `
-		SELECT p.place, octet_length(t.hparams::text) + coalesce(octet_length(t.metadata::text), 0) + coalesce(pg_column_size(s.summary), 0) AS size
+		SELECT p.place, octet_length(t.hparams::text) + coalesce(octet_length(t.metadata::text), 0) + `+summaryBytes+` AS size
 		FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id LEFT JOIN trial_summaries s ON s.trial_id = t.id`); err != nil {
 		return nil, false, err
 	}
@@ -269,7 +272,11 @@ func searchExperiments(ctx context.Context, db *database.DB, in auth.Scope, q ex
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}
-	more = len(ids) > limit
-	list, err = experimentsByID(ctx, db, ids[:min(len(ids), limit)])
-	return list, more, err
+	found := len(ids)
+	if ids, err = database.FirstThatFit(ctx, db, ids[:min(found, limit)], `SELECT o.place, octet_length(p.mlflow_tags::text) + octet_length(p.notes::text) + octet_length(p.description) AS size
+		FROM unnest($1::int[]) WITH ORDINALITY AS o(id, place) JOIN projects p ON p.id = o.id`); err != nil {
+		return nil, false, err
+	}
+	list, err = experimentsByID(ctx, db, ids)
+	return list, len(ids) < found, err
 }

@@ -60,6 +60,18 @@ func (d registry) versionToChange(ctx context.Context, c *rest.Call, name, numbe
 	return m, v, err
 }
 
+// versionOfEdited finds a version of a model that a caller may edit: the aliases and the stages of its versions are the model's.
+func (d registry) versionOfEdited(ctx context.Context, c *rest.Call, name, number string) (models.Model, RegisteredVersion, error) {
+	m, v, err := d.version(ctx, c, name, number)
+	if err == nil {
+		err = auth.May(acting(c.Who()), auth.Edit, models.Object(m))
+	}
+	if err == nil && m.Archived {
+		err = fault.New(fault.Conflict, "model %q is archived; unarchive it first", m.Name)
+	}
+	return m, v, err
+}
+
 // object is a version for auth.
 func (v RegisteredVersion) object() auth.Object {
 	return auth.Object{Kind: v1.KindModel, OwnerID: v.OwnerID, WorkspaceID: v.WorkspaceID}
@@ -91,7 +103,7 @@ func (d registry) createVersion(ctx context.Context, c *rest.Call, req *v1.MLflo
 		return nil, err
 	}
 	checkpoint, at, err := d.sourceOf(ctx, c, req)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, c.Who().UserID, int64(len(req.Description)+(change{tags: tags}).size()))
 	}
 	if err != nil {
@@ -237,7 +249,7 @@ func (d registry) changeVersion(ctx context.Context, c *rest.Call, req *v1.MLflo
 		return nil, err
 	}
 	m, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, v.OwnerID, int64(len(req.Description)))
 	}
 	if err != nil {
@@ -266,7 +278,7 @@ func (d registry) setVersionTag(ctx context.Context, c *rest.Call, req *v1.MLflo
 		return nil, err
 	}
 	_, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
-	if err == nil && !c.Who().IsTask() {
+	if err == nil {
 		err = d.Admit(ctx, v.OwnerID, int64(len(req.Value)))
 	}
 	if err != nil {
@@ -300,7 +312,7 @@ func (d registry) moveVersion(ctx context.Context, c *rest.Call, req *v1.MLflowS
 	case req.Archive && stages[i] != "Staging" && stages[i] != "Production":
 		return nil, fault.New(fault.Invalid, "Model version transition cannot archive existing model versions because '%s' is not an Active stage. Valid stages are Staging and Production.", stages[i])
 	}
-	m, v, err := d.versionToChange(ctx, c, req.Name, req.Version)
+	m, v, err := d.versionOfEdited(ctx, c, req.Name, req.Version)
 	if err != nil {
 		return nil, err
 	}

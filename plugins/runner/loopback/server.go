@@ -46,7 +46,7 @@ type Config struct {
 	Hold      time.Duration // how long a request waits for a master; default leftover.Hold
 	MaxHeld   int           // requests at once; default 1024
 	InMemory  int64         // of one body, default 1 MiB; the rest goes to disk
-	MaxBody   int64         // of one request; default 1 GiB
+	MaxBody   int64         // of one request; default 2 GiB, which is the limit of files that MLflow's client sends
 	MaxBodies int64         // of all requests on disk together; default 4 GiB
 	Patience  time.Duration // how long a master may take to begin an answer; default 90 s
 
@@ -63,7 +63,7 @@ func (c Config) withDefaults() Config {
 	c.Hold = time.Duration(pick(int64(c.Hold), int64(leftover.Hold)))
 	c.MaxHeld = int(pick(int64(c.MaxHeld), 1024))
 	c.InMemory = pick(c.InMemory, 1<<20)
-	c.MaxBody = pick(c.MaxBody, 1<<30)
+	c.MaxBody = pick(c.MaxBody, 2<<30)
 	c.MaxBodies = pick(c.MaxBodies, 4<<30)
 	c.Patience = time.Duration(pick(int64(c.Patience), int64(90*time.Second)))
 	c.BodyWithin = time.Duration(pick(int64(c.BodyWithin), int64(time.Minute)))
