@@ -75,6 +75,8 @@ type Report struct {
 	Newer bool
 	// Beside: the report replaces no reports of earlier runs.
 	Beside bool
+	// Series: of earlier runs, the report replaces only those of its own group that have one of these names; nil: all from its step on.
+	Series []string
 
 	text int // bytes of both, as check has measured them
 }

@@ -9,7 +9,8 @@ import (
 
 // A program that begins again without the checkpoint that it was given reports steps that an
 // earlier run of its trial has reported. As in Determined, a report then replaces the reports
-// of earlier runs from its step on: those of its own group, and later ones of other groups.
+// of earlier runs from its step on: those of its own group, and later ones of other groups. Programs that log with MLflow's client number
+// some metrics by batches and others by epochs, so a report of theirs replaces only what earlier runs have reported of its own metrics.
 
 // runOf identifies a run of a trial.
 type runOf struct{ trial, run int }
@@ -38,12 +39,51 @@ func (w *Writer) replace(ctx context.Context, r *Report) error {
 		reached = found[0]
 		w.reached.Put(of, reached, time.Now())
 	}
-	if int64(*r.Steps) > reached {
+	switch {
+	case int64(*r.Steps) > reached:
+		return nil
+	case r.Series != nil:
+		return w.replaceSeries(ctx, r)
+	}
+	if err := w.archiveAll(ctx, r, nil); err != nil {
+		return err
+	}
+	w.reached.Put(of, int64(*r.Steps), time.Now()) // other groups may have reports at this step
+	return nil
+}
+
+// seriesOf is a metric of a run that has replaced what earlier runs have reported of it.
+type seriesOf struct {
+	of          runOf
+	group, name string
+}
+
+// replaceSeries is replace for a report that replaces its own series only.
+func (w *Writer) replaceSeries(ctx context.Context, r *Report) error {
+	var names []string
+	for _, name := range r.Series {
+		from, known, _ := w.series.Get(seriesOf{runOf{r.TrialID, r.RunID}, r.Group, name}, time.Now())
+		if !known || int64(*r.Steps) < from {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
 		return nil
 	}
+	if err := w.archiveAll(ctx, r, names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		w.series.Put(seriesOf{runOf{r.TrialID, r.RunID}, r.Group, name}, int64(*r.Steps), time.Now())
+	}
+	return nil
+}
+
+// archiveAll archives what a report replaces: of these series, or all if they are nil.
+func (w *Writer) archiveAll(ctx context.Context, r *Report, names []string) error {
 	for more := true; more; {
 		err := w.db.Tx(ctx, func(tx *database.DB) error {
-			n, err := archiveReplaced(ctx, tx, r)
+			n, err := archiveReplaced(ctx, tx, r, names)
 			more = n == archiveChunk
 			return err
 		})
@@ -51,19 +91,19 @@ func (w *Writer) replace(ctx context.Context, r *Report) error {
 			return err
 		}
 	}
-	w.reached.Put(of, int64(*r.Steps), time.Now()) // other groups may have reports at this step
 	return nil
 }
 
 // archiveReplaced archives a part of the reports that a report of the trial's newest run replaces, and returns their number.
-func archiveReplaced(ctx context.Context, tx *database.DB, r *Report) (n int64, err error) {
+func archiveReplaced(ctx context.Context, tx *database.DB, r *Report, names []string) (n int64, err error) {
 	if err := LockArchive(ctx, tx, r.TrialID); err != nil {
 		return 0, err
 	}
 	n, err = tx.Affect(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
 		SELECT m.ctid FROM trials t JOIN metrics m ON m.trial_id = t.id AND m.run_id < t.run_id AND m.steps IS NOT NULL AND NOT m.archived
-			AND (m.position > $3 OR m.position = $3 AND m.group_name = $4)
-		WHERE t.id = $1 AND t.run_id = $2 LIMIT $5))`, r.TrialID, r.RunID, *r.Steps, r.Group, archiveChunk)
+			AND CASE WHEN $6::text[] IS NULL THEN m.position > $3 OR m.position = $3 AND m.group_name = $4
+				ELSE m.position >= $3 AND m.group_name = $4 AND m.avg ?| $6::text[] END
+		WHERE t.id = $1 AND t.run_id = $2 LIMIT $5))`, r.TrialID, r.RunID, *r.Steps, r.Group, archiveChunk, names)
 	if err == nil && n > 0 {
 		err = MarkStale(ctx, tx, r.TrialID)
 	}

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/detent-ml/detent/master/attempts"
@@ -105,4 +106,35 @@ func TestReplacingHoldsNobodyUp(t *testing.T) {
 	if n := counted(); n != 1 {
 		t.Errorf("%d reports count, want the new one", n)
 	}
+}
+
+// TestReplacedSeries: a program that goes on numbers its losses by batches and its accuracies by epochs. What it reports again of one
+// replaces nothing of the other.
+func TestReplacedSeries(t *testing.T) {
+	w := newWorld(t)
+	m, trial := w.writer(), w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	report := func(run int, name string, steps ...int) {
+		t.Helper()
+		for _, s := range steps {
+			r := metrics.Report{TrialID: trial, RunID: run, Group: "training", Steps: step(s), Metrics: raw(fmt.Sprintf(`{%q: %d}`, name, run)), Series: []string{name}}
+			if err := m.Report(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(what, want string) {
+		t.Helper()
+		if got := w.Text(`SELECT string_agg(format('%s at %s of %s', k, steps, run_id), ', ' ORDER BY k, steps, run_id) FROM metrics, jsonb_object_keys(avg) k WHERE trial_id = $1 AND NOT archived`, trial); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	report(1, "loss", 100, 200, 300)
+	report(1, "accuracy", 1, 2, 3)
+	w.Exec(`UPDATE trials SET run_id = 2 WHERE id = $1`, trial)
+	report(2, "accuracy", 3)
+	check("the last epoch again", "accuracy at 1 of 1, accuracy at 2 of 1, accuracy at 3 of 2, loss at 100 of 1, loss at 200 of 1, loss at 300 of 1")
+	report(2, "loss", 250, 300, 350)
+	check("the last batches again", "accuracy at 1 of 1, accuracy at 2 of 1, accuracy at 3 of 2, loss at 100 of 1, loss at 200 of 1, loss at 250 of 2, loss at 300 of 2, loss at 350 of 2")
+	report(2, "accuracy", 2)
+	check("an earlier epoch", "accuracy at 1 of 1, accuracy at 2 of 2, accuracy at 3 of 2, loss at 100 of 1, loss at 200 of 1, loss at 250 of 2, loss at 300 of 2, loss at 350 of 2")
 }

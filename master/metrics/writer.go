@@ -31,7 +31,8 @@ type Writer struct {
 	group    *database.GroupCommit[int, *Report]
 
 	facts   *cache.Cache[int, trialFacts]
-	reached *cache.Cache[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
+	reached *cache.Cache[runOf, int64]    // by the reports of earlier runs: their highest step; -1 for none
+	series  *cache.Cache[seriesOf, int64] // the step from which a run has replaced what earlier runs have reported of a metric
 	stored  *cache.Cache[int, *metricRoom]
 }
 
@@ -63,7 +64,7 @@ type trialFacts struct {
 // report; Wait waits for the last one.
 func NewWriter(db *database.DB, bus *database.Bus, limit int64, searches Searches) *Writer {
 	w := &Writer{db: db, bus: bus, limit: limit, searches: searches, facts: cache.New[int, trialFacts](0, maxCachedTrials), reached: cache.New[runOf, int64](0, maxCachedTrials),
-		stored: cache.New[int, *metricRoom](0, maxCachedTrials)}
+		series: cache.New[seriesOf, int64](0, maxCachedTrials), stored: cache.New[int, *metricRoom](0, maxCachedTrials)}
 	w.group = database.NewGroupCommit(maxReports, trialOf, w.flush)
 	w.group.LimitBytes(maxReportBytes, (*Report).size)
 	return w

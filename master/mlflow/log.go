@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -159,6 +160,9 @@ func (d Deps) reports(ctx context.Context, r Run, values []v1.MLflowMetric) ([]m
 		// Step 0 also stands for no step, so it does not tell that a later attempt of a trial begins anew. If it does, its step 1 tells.
 		// The steps of system metrics are no batches: the client numbers its samples.
 		rep := metrics.Report{TrialID: r.ID, RunID: r.RunID, Group: k.group, At: times[k], Metrics: json.RawMessage(text), Newer: k.step != 0, Beside: k.step == 0 || k.group == systemGroup}
+		if !rep.Beside {
+			rep.Series = slices.Sorted(maps.Keys(m))
+		}
 		if k.again.IsZero() {
 			rep.Steps = new(k.step)
 		} else {
