@@ -426,3 +426,32 @@ func TestMLflowAndMetadata(t *testing.T) {
 	set(`{"b":1}`, `{"b": 1, "mlflow": {"params": {"lr": "0.1"}}}`)
 	set(`{"mlflow":{}}`, `{"mlflow": {}}`)
 }
+
+// TestMLflowSearchSeesWhatWasLogged: a search by a metric finds what was logged before, also while the summaries of runs wait.
+func TestMLflowSearchSeesWhatWasLogged(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	for i := range 3 {
+		run := me.newMLflowRun("1")
+		for step := range 3 {
+			me.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,"key":"score","value":%d,"step":%d,"timestamp":1700000000000}`, run, 10*i+step, step)).ok()
+		}
+	}
+	for body, want := range map[string]string{`"filter":"metrics.score >= 22"`: "3", `"filter":"metrics.score = 2"`: "1", `"filter":"metrics.score = 1"`: "", `"order_by":["metrics.score DESC"]`: "3 2 1"} {
+		var got struct {
+			Runs []struct {
+				Info struct {
+					ID string `json:"run_id"`
+				}
+			}
+		}
+		me.post(mlflowPath("runs/search"), `{"experiment_ids":["1"],`+body+`}`).ok().into(&got)
+		var ids []string
+		for _, run := range got.Runs {
+			ids = append(ids, run.Info.ID)
+		}
+		if text := strings.Join(ids, " "); text != want {
+			t.Errorf("%s finds %q, want %q", body, text, want)
+		}
+	}
+}

@@ -50,6 +50,15 @@ func pendingSQL(columns, where string, args []any) string {
 // afterCursor is SQL for the reports that are not yet in the summaries.
 const afterCursor = `xid >= (SELECT xid FROM metrics_cursor) AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))`
 
+// WaitingValues is SQL for a table with the newest values of the reports that are not yet in the summaries of their trials: a row for each
+// trial, with a column for each of three groups. It reads a bounded number of reports.
+const WaitingValues = `(
+	SELECT m.trial_id, jsonb_object_agg(e.key, e.value ORDER BY m.position) FILTER (WHERE m.group_name = 'training') AS training,
+		jsonb_object_agg(e.key, e.value ORDER BY m.position) FILTER (WHERE m.group_name = 'validation') AS validation,
+		jsonb_object_agg(e.key, e.value ORDER BY m.position) FILTER (WHERE m.group_name = 'system') AS system
+	FROM (SELECT trial_id, group_name, position, avg FROM metrics WHERE ` + afterCursor + ` AND NOT archived ORDER BY xid, id LIMIT 20000) m
+	CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) e GROUP BY m.trial_id)`
+
 // tailOf reads the reports of trials that are not yet in their summaries, as many as one transaction of the summarizer reads. The
 // reports of other trials count towards summarizeBatch and summarizeStored.
 func tailOf(ctx context.Context, db *database.DB, trials []int) ([]pendingRow, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/mlflow/filter"
 )
@@ -172,7 +173,7 @@ func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error
 // metricColumn is SQL for the newest value of a metric, with the rule of latest.
 func metricColumn(name string) string {
 	last := func(group string) string {
-		return "s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last'"
+		return "coalesce(w." + group + " -> " + name + ", s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last')"
 	}
 	// A group whose newest value is not finite, which is no number in JSON, does not give way to another one. The experiment is read
 	// only for runs that have the name in both groups.
@@ -211,7 +212,7 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 		from += ` JOIN users u ON u.id = e.owner_id`
 	}
 	if strings.Contains(used, "s.summary") {
-		from += ` LEFT JOIN trial_summaries s ON s.trial_id = t.id`
+		from += ` LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN ` + metrics.WaitingValues + ` w ON w.trial_id = t.id`
 	}
 	ids, err := database.Scalars[int](ctx, db, `SELECT t.id`+from+` WHERE `+used+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
