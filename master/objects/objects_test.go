@@ -176,7 +176,7 @@ func TestLongAnswersAreCutOff(t *testing.T) {
 			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 300 { // with the store's own, three tries each
 				t.Errorf("%s, %s: took %d MB", name, what, took)
 			}
-			if err == nil && what != "Remove" {
+			if err == nil && what != "Remove" && (what != "Put" || name == "an error") { // these do not read what comes after the status
 				t.Errorf("%s, %s: no error", name, what)
 			}
 			if err != nil && len(err.Error()) > 1000 {
@@ -192,6 +192,7 @@ func TestASilentStoreIsLeft(t *testing.T) {
 	silent := func(_ http.ResponseWriter, r *http.Request) {
 		held.Add(1)
 		defer held.Add(-1)
+		_, _ = io.Copy(io.Discard, r.Body) // until a body is read, a server does not notice that its client has gone
 		<-r.Context().Done()
 	}
 	b := storeOf(t, soon, silent)
