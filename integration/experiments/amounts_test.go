@@ -47,7 +47,7 @@ func blocked(t testing.TB, nomad *api.Client) (jobs []string) {
 // reason, and Nomad never gets a job for which it has no room. A trial that leaves the second one's memory free starts meanwhile. What the
 // scheduler has counted is what Nomad counts.
 func TestMemoryOfANodeIsCounted(t *testing.T) {
-	g := startGPUs(t)
+	g := startGPUs(t, "amounts")
 	nomad, err := g.Nomad()
 	if err != nil {
 		t.Fatal(err)

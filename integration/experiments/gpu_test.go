@@ -30,17 +30,16 @@ type gpuNode struct {
 	ends  string // a trial of this test ends when it finds a file of its experiment's name here
 }
 
-const gpuClient = "g"
-
-func startGPUs(t *testing.T) *gpuNode {
+// startGPUs adds a node. Each test has a name of its own for it, because a name that two nodes of a cluster have is no name.
+func startGPUs(t *testing.T, name string) *gpuNode {
 	t.Helper()
 	r := rig.Start(t)
-	if err := r.AddClient(t.Context(), local.Client{Name: gpuClient, Pool: "gpu", GPUs: 4}); err != nil {
+	if err := r.AddClient(t.Context(), local.Client{Name: name, Pool: "gpu", GPUs: 4}); err != nil {
 		t.Fatal(err)
 	}
-	g := &gpuNode{Rig: r, name: r.Name + "-" + gpuClient, file: r.GPUState(gpuClient), ends: t.TempDir()}
+	g := &gpuNode{Rig: r, name: r.Name + "-" + name, file: r.GPUState(name), ends: t.TempDir()}
 	t.Cleanup(func() {
-		if err := r.RemoveClient(context.WithoutCancel(t.Context()), gpuClient); err != nil {
+		if err := r.RemoveClient(context.WithoutCancel(t.Context()), name); err != nil {
 			t.Error(err)
 		}
 	})
@@ -217,7 +216,7 @@ func (g *gpuNode) offers(t testing.TB, want int) {
 
 // TestGPUs tests trials on a node with four GPUs.
 func TestGPUs(t *testing.T) {
-	g := startGPUs(t)
+	g := startGPUs(t, "g")
 	g.offers(t, 4)
 	for name, test := range map[string]func(*gpuNode, *testing.T){
 		"exactly those that were given": (*gpuNode).areGiven, "a model that is asked for": (*gpuNode).areAskedFor, "an unhealthy one": (*gpuNode).fallUnhealthy,
