@@ -110,20 +110,26 @@ type fileInfo struct {
 	folder   bool
 }
 
-// sourceOf finds the source of a checkpoint's files.
-func (d Deps) sourceOf(ctx context.Context, k Checkpoint) (source, error) {
-	raw, err := storageOf(k)
-	if err != nil {
-		return nil, err
+// typedStorage is the storage of a checkpoint's files, and its type.
+func typedStorage(k Checkpoint) (raw []byte, kind string, err error) {
+	if raw, err = storageOf(k); err != nil {
+		return nil, "", err
 	}
 	var named struct {
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(raw, &named); err != nil {
+	err = json.Unmarshal(raw, &named)
+	return raw, named.Type, err
+}
+
+// sourceOf finds the source of a checkpoint's files.
+func (d Deps) sourceOf(ctx context.Context, k Checkpoint) (source, error) {
+	raw, kind, err := typedStorage(k)
+	if err != nil {
 		return nil, err
 	}
-	if (expconf.CheckpointStorage{Type: named.Type}).IsObjects() {
-		return d.objectSource(ctx, k, named.Type)
+	if (expconf.CheckpointStorage{Type: kind}).IsObjects() {
+		return d.objectSource(ctx, k, kind)
 	}
 	return d.openFolder(raw, k, false)
 }

@@ -2,7 +2,6 @@ package checkpoints
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -75,18 +74,12 @@ func CheckLoggedName(name string) error {
 
 // openTarget opens the storage of logged files for reading and writing.
 func (d Deps) openTarget(ctx context.Context, k Checkpoint) (target, error) {
-	raw, err := storageOf(k)
+	raw, kind, err := typedStorage(k)
 	if err != nil {
 		return nil, err
 	}
-	var named struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &named); err != nil {
-		return nil, err
-	}
-	if (expconf.CheckpointStorage{Type: named.Type}).IsObjects() {
-		from, err := d.objectSource(ctx, k, named.Type)
+	if (expconf.CheckpointStorage{Type: kind}).IsObjects() {
+		from, err := d.objectSource(ctx, k, kind)
 		if err != nil {
 			return nil, err
 		}

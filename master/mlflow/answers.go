@@ -85,7 +85,7 @@ func other(ctx context.Context, c *rest.Call) error {
 	if strings.HasPrefix(c.Path(), Prefix+"/api/2.0/mlflow-artifacts/mpu/") { // at these words clients send the file to the server
 		return fault.New(fault.Unimplemented, "Multipart upload is not supported for the current artifact repository: send files to the server")
 	}
-	return fault.New(fault.Unimplemented, "%s %s is no call of MLflow that Detent has; docs/mlflow.md lists them", c.Method(), fault.Clip(c.Path()))
+	return fault.New(fault.Unimplemented, "%s %s is no call of MLflow that Detent has; docs/mlflow.md says what is not here", c.Method(), fault.Clip(c.Path()))
 }
 
 // millis is a time in MLflow's form.
