@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/importer"
 	"github.com/detent-ml/detent/master/importer/importertest"
 	"github.com/detent-ml/detent/master/schema/rowtest"
@@ -91,6 +92,10 @@ func compareHistory(t *testing.T, python string, from *rowtest.World) {
 	if err := importer.Run(t.Context(), m.DB, importer.Options{From: from.DSN, Out: &out, Lines: true, Verify: true}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
+	rig.Eventually(t, "the master has made the summaries that the old one had not", func() (bool, error) {
+		n, err := database.Scalar[int](t.Context(), m.DB, `SELECT count(*) FROM trial_summaries WHERE stale`)
+		return err == nil && n == 0, err
+	})
 	cmd := exec.CommandContext(t.Context(), python, "-c", readHistory, m.Address(), "ada", importertest.Password)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	var errs bytes.Buffer

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/nomad/api"
@@ -30,15 +31,20 @@ while not os.path.exists(os.environ["END"]):
 `))
 }
 
-// blocked lists the jobs of which Nomad has evaluations that it could not carry out.
-func blocked(t testing.TB, nomad *api.Client) (jobs []string) {
+// blocked lists the jobs of these experiments' trials of which Nomad has evaluations that it could not carry out.
+func (g *gpuNode) blocked(t testing.TB, nomad *api.Client, experiments ...int) (jobs []string) {
 	t.Helper()
 	list, _, err := nomad.Evaluations().List(&api.QueryOptions{Namespace: "*", Filter: `Status == "blocked"`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range list {
-		jobs = append(jobs, e.JobID)
+	for _, id := range experiments {
+		of := jobspecs.JobID(g.Trial(t, id).TaskID + ".")
+		for _, e := range list {
+			if strings.HasPrefix(e.JobID, of) {
+				jobs = append(jobs, e.JobID)
+			}
+		}
 	}
 	return jobs
 }
@@ -76,7 +82,7 @@ func TestMemoryOfANodeIsCounted(t *testing.T) {
 			t.Errorf("the scheduler has counted %s of experiment %d, and Nomad %s", counted, id, got)
 		}
 	}
-	if jobs := blocked(t, nomad); len(jobs) > 0 {
+	if jobs := g.blocked(t, nomad, first, second, third); len(jobs) > 0 {
 		t.Errorf("Nomad has no room for %q", jobs)
 	}
 	g.end(t, "first")
@@ -89,7 +95,7 @@ func TestMemoryOfANodeIsCounted(t *testing.T) {
 	if n := rig.Value[int](t, g.Rig, fmt.Sprintf(`SELECT count(*) FROM allocations a JOIN trials t ON t.task_id = a.task_id WHERE t.experiment_id = %d`, second)); n != 1 {
 		t.Errorf("the second trial had %d attempts", n)
 	}
-	if jobs := blocked(t, nomad); len(jobs) > 0 {
+	if jobs := g.blocked(t, nomad, first, second, third); len(jobs) > 0 {
 		t.Errorf("Nomad had no room for %q", jobs)
 	}
 }

@@ -168,7 +168,7 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err := database.Scalars[string](ctx, db, `SELECT m.id`+loggedFrom+` LEFT JOIN trial_summaries s ON s.trial_id = t.id WHERE `+strings.Join(s.where, " AND ")+
+	ids, err := database.Scalars[string](ctx, db, `SELECT m.id`+loggedFrom+joinValues+` WHERE `+strings.Join(s.where, " AND ")+
 		` ORDER BY `+order+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)

@@ -170,6 +170,9 @@ func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error
 	return a.sql, a.number, nil
 }
 
+// joinValues is SQL for the tables that metricColumn reads.
+const joinValues = ` LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN ` + metrics.WaitingValues + ` w ON w.trial_id = t.id`
+
 // metricColumn is SQL for the newest value of a metric, with the rule of latest.
 func metricColumn(name string) string {
 	last := func(group string) string {
@@ -212,7 +215,7 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 		from += ` JOIN users u ON u.id = e.owner_id`
 	}
 	if strings.Contains(used, "s.summary") {
-		from += ` LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN ` + metrics.WaitingValues + ` w ON w.trial_id = t.id`
+		from += joinValues
 	}
 	ids, err := database.Scalars[int](ctx, db, `SELECT t.id`+from+` WHERE `+used+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {

@@ -33,7 +33,8 @@ class Module(pl.LightningModule):
 
 
 def loader(count, seed, batch):
-    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*rings.points(count, seed)), batch)
+    points = torch.utils.data.TensorDataset(*rings.points(count, seed))
+    return torch.utils.data.DataLoader(points, batch)
 
 
 parser = argparse.ArgumentParser()
@@ -43,7 +44,8 @@ parser.add_argument("--max_epochs", type=int, default=4)
 options = parser.parse_args()
 
 pl.seed_everything(1)
-newest = next((f"out/{name}" for name in ("on_exception.ckpt", "last.ckpt") if os.path.exists(f"out/{name}")), None)
+saved = ["out/on_exception.ckpt", "out/last.ckpt"]
+newest = next((path for path in saved if os.path.exists(path)), None)
 pl.Trainer(
     max_epochs=options.max_epochs,
     logger=MLFlowLogger("rings"),  # MLFLOW_TRACKING_URI says where
@@ -53,5 +55,8 @@ pl.Trainer(
     enable_progress_bar=False,
     enable_model_summary=False,
 ).fit(
-    Module(options.learning_rate, options.width), loader(2000, 1, 40), loader(500, 2, 100), ckpt_path=newest
+    Module(options.learning_rate, options.width),
+    loader(2000, 1, 40),
+    loader(500, 2, 100),
+    ckpt_path=newest,
 )

@@ -1,4 +1,4 @@
-"""Points within rings around the origin, and a small network that tells the rings apart. It downloads nothing."""
+"""Points within rings around the origin, and a small network that tells the rings apart."""
 
 import torch
 

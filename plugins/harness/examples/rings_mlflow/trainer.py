@@ -52,7 +52,11 @@ args = transformers.TrainingArguments(
     use_cpu=True,
 )
 trainer = transformers.Trainer(
-    Model(options.width), args, train_dataset=rows(2000, 1), eval_dataset=rows(500, 2), compute_metrics=accuracy
+    Model(options.width),
+    args,
+    train_dataset=rows(2000, 1),
+    eval_dataset=rows(500, 2),
+    compute_metrics=accuracy,
 )
 # The newest checkpoint, if there is one.
 started = os.path.isdir("out") and any(name.startswith("checkpoint-") for name in os.listdir("out"))
