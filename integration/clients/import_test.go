@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/importer"
 	"github.com/detent-ml/detent/master/importer/importertest"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/server/servertest"
 )
@@ -93,8 +93,7 @@ func compareHistory(t *testing.T, python string, from *rowtest.World) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	rig.Eventually(t, "the master has made the summaries that the old one had not", func() (bool, error) {
-		n, err := database.Scalar[int](t.Context(), m.DB, `SELECT count(*) FROM trial_summaries WHERE stale`)
-		return err == nil && n == 0, err
+		return metrics.CaughtUp(t.Context(), m.DB)
 	})
 	cmd := exec.CommandContext(t.Context(), python, "-c", readHistory, m.Address(), "ada", importertest.Password)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())

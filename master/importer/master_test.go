@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/importer"
 	"github.com/detent-ml/detent/master/importer/importertest"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -95,7 +96,10 @@ func TestMasterShowsWhatWasImported(t *testing.T) {
 	if err != nil || !strings.Contains(string(found), `"localId":"FACES-6"`) {
 		t.Errorf("runs: %v %s", err, found[:min(len(found), 2000)])
 	}
-	m.Until("summaries of trials that had none", func() bool { return d.Int(`SELECT count(*) FROM trial_summaries WHERE stale`) == 0 })
+	m.Until("summaries of trials that had none", func() bool {
+		all, err := metrics.CaughtUp(t.Context(), m.DB)
+		return all && err == nil
+	})
 	want := from.Text(`SELECT count(*)::text FROM raw_steps WHERE trial_id = 11 AND NOT archived`)
 	if got := d.Text(`SELECT summary #>> '{avg_metrics,loss,count}' FROM trial_summaries WHERE trial_id = 11`); got != want {
 		t.Errorf("the summary of trial 11 has %s reports in place of %s", got, want)
