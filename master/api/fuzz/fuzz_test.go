@@ -25,6 +25,7 @@ type plan struct {
 	Tries   int              `json:"tries"`   // for each operation and caller that may call it
 	Seconds int              `json:"seconds"` // about: a slow machine sends fewer requests, and after three times this it ends
 	Callers []caller         `json:"callers"`
+	Revive  string           `json:"revive"` // a POST to this address lets callers that a request has shut out sign in again
 	Values  map[string][]any `json:"values"`
 }
 
@@ -62,7 +63,7 @@ func TestFuzzAPI(t *testing.T) {
 		t.Fatalf("DETENT_FUZZ is %q; expected short or long", form)
 	}
 	w := newWorld(t)
-	p := plan{Base: w.m.Address(), Seed: seed(t), Tries: length.tries, Seconds: length.seconds, Callers: w.callers, Values: w.values()}
+	p := plan{Base: w.m.Address(), Seed: seed(t), Tries: length.tries, Seconds: length.seconds, Callers: w.callers, Revive: w.revives(), Values: w.values()}
 	t.Logf("the seed is %d: just fuzz %s %d repeats these requests", p.Seed, form, p.Seed)
 	counts := run(t, python, p)
 	w.quiet()
@@ -143,11 +144,13 @@ func judge(t *testing.T, counts finding) {
 		if total < 100 {
 			t.Errorf("%s got only %d answers", caller, total)
 		}
-		all, good = all+total, good+ok
+		if caller != "task" && caller != "nobody" { // who may do little
+			all, good = all+total, good+ok
+		}
 	}
-	t.Logf("%d of %d answers are 2xx; the slowest: %v; operations without one: %d %q", good, all, counts.Slowest, len(counts.Never), counts.Never)
+	t.Logf("%d of %d answers to users are 2xx; the slowest: %v; operations without one: %d %q", good, all, counts.Slowest, len(counts.Never), counts.Never)
 	if good*3 < all {
-		t.Errorf("%d of %d answers are 2xx, less than a third: values_test.go lacks what requests need", good, all)
+		t.Errorf("%d of %d answers to users are 2xx, less than a third: values_test.go lacks what requests need", good, all)
 	}
 	if counts.Left > 0 {
 		t.Errorf("%d operations were left out because the time had ended", counts.Left)

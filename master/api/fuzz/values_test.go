@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -44,7 +45,47 @@ func (w *world) values() map[string][]any {
 	enumerations(list)
 	limits(v)
 	bodies(v)
+	mlflow(v)
 	return v
+}
+
+// mlflow are the names and bodies of MLflow's calls, where ids are texts.
+func mlflow(v map[string][]any) {
+	for name, of := range map[string]string{"run_id": "trialId", "run_uuid": "trialId", "task:run_id": "task:trialId", "experiment_id": "projectId"} {
+		for _, id := range v[of] {
+			v[name] = append(v[name], fmt.Sprint(id))
+		}
+	}
+	for name, of := range map[string]string{"run_ids": "run_id", "experiment_ids": "experiment_id"} {
+		for _, id := range v[of] {
+			v[name] = append(v[name], []any{id})
+		}
+	}
+	for name, value := range map[string]any{"metric_key": "loss", "key": "a", "alias": "best", "max_results": 10, "page_token": "", "new_name": "renamed", "status": "FINISHED", "view_type": "ALL", "run_view_type": "ALL"} {
+		v[name] = []any{value}
+	}
+	for path, fields := range map[string]map[string]any{
+		"experiments/search":             {"max_results": 10},
+		"experiments/set-experiment-tag": {"experiment_id": []any{}, "key": "a", "value": "1"},
+		"runs/create":                    {"experiment_id": []any{}, "start_time": 1700000000000},
+		"runs/update":                    {"run_id": []any{}, "status": "FINISHED"},
+		"runs/log-metric":                {"run_id": []any{}, "key": "loss", "value": 0.5, "step": 1, "timestamp": 1700000000000},
+		"runs/log-parameter":             {"run_id": []any{}, "key": "lr", "value": "0.1"},
+		"runs/set-tag":                   {"run_id": []any{}, "key": "a", "value": "b"},
+		"runs/log-batch":                 {"run_id": []any{}, "metrics": []any{map[string]any{"key": "loss", "value": 0.25, "step": 2, "timestamp": 1700000000000}}},
+		"runs/search":                    {"experiment_ids": []any{}, "max_results": 10},
+		"runs/delete":                    {"run_id": []any{}},
+		"runs/restore":                   {"run_id": []any{}},
+		"registered-models/create":       {"name": "mine"},
+		"registered-models/alias":        {"name": []any{}, "alias": "best", "version": "1"},
+		"model-versions/set-tag":         {"name": []any{}, "version": "1", "key": "a", "value": "b"},
+		"registered-models/set-tag":      {"name": []any{}, "key": "a", "value": "b"},
+		"logged-models/search":           {"experiment_ids": []any{}},
+		"logged-models":                  {"experiment_id": []any{}, "source_run_id": v["run_id"][0], "name": "m"},
+	} {
+		operation := "POST /mlflow/api/2.0/mlflow/" + path
+		v[operation] = append(v[operation], fields)
+	}
 }
 
 func enumerations(list func(name string, of ...string)) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,18 @@ func newWorld(t *testing.T) *world {
 	w.makeOthers()
 	w.before = runtime.NumGoroutine()
 	return w
+}
+
+// revives serves the address that makes callers whom a request has shut out as they were: active, with a blank password. Otherwise the later
+// requests of a run would all be answered with 401.
+func (w *world) revives() string {
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if err := w.m.DB.Exec(r.Context(), `UPDATE users SET active = true, password_hash = '' WHERE username LIKE 'fuzz-%'`); err != nil {
+			http.Error(rw, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	w.t.Cleanup(s.Close)
+	return s.URL
 }
 
 // program runs attempts: trials train until the world is complete. Later attempts only end, because what

@@ -156,7 +156,13 @@ class Fuzzer:
         """A session may have ended: a password is new, say."""
         if self.http.get(self.plan["base"] + "/api/v1/me", headers=caller["headers"], timeout=HEADERS_WITHIN).status_code != 401:
             return
-        answer = self.http.post(self.plan["base"] + "/api/v1/auth/login", json={"username": caller["username"], "password": ""}, timeout=HEADERS_WITHIN)
+        login = lambda: self.http.post(
+            self.plan["base"] + "/api/v1/auth/login", json={"username": caller["username"], "password": ""}, timeout=HEADERS_WITHIN
+        )
+        answer = login()
+        if not answer.ok:  # deactivated, or with another password
+            self.http.post(self.plan["revive"], timeout=HEADERS_WITHIN).raise_for_status()
+            answer = login()
         if answer.ok:
             caller["headers"] = {"Authorization": "Bearer " + answer.json()["token"]}
         self.counts[caller["name"]]["signed in again" if answer.ok else "cannot sign in again"] += 1
