@@ -156,9 +156,11 @@ class Fuzzer:
         """A session may have ended: a password is new, say."""
         if self.http.get(self.plan["base"] + "/api/v1/me", headers=caller["headers"], timeout=HEADERS_WITHIN).status_code != 401:
             return
-        login = lambda: self.http.post(
-            self.plan["base"] + "/api/v1/auth/login", json={"username": caller["username"], "password": ""}, timeout=HEADERS_WITHIN
-        )
+        def login():
+            return self.http.post(
+                self.plan["base"] + "/api/v1/auth/login", json={"username": caller["username"], "password": ""}, timeout=HEADERS_WITHIN
+            )
+
         answer = login()
         if not answer.ok:  # deactivated, or with another password
             self.http.post(self.plan["revive"], timeout=HEADERS_WITHIN).raise_for_status()
