@@ -71,17 +71,13 @@ const (
 	// containerRunner is the path of the runner in a container. No image can know it: an image with a link on the way to it, and a volume
 	// behind that link, would put its own program in the place of the runner.
 	containerRunner = "/det-${NOMAD_ALLOC_ID}/det-runner"
-	// mainSecrets is the path of the main task's secrets folder in the container of the ship task.
-	mainSecrets    = "/secrets-of-main"
-	runDir         = "/run/determined"
-	registrySecret = "registry"
+	runDir          = "/run/determined"
+	registrySecret  = "registry"
 	// noMemoryLimit, in MB, is more than any node has.
 	noMemoryLimit = 1 << 30
 	// endedFirst makes the kernel end the largest program of a task without a limit before those of the node (Nomad, Docker, Consul), when the
 	// node is short of memory. The kernel adds it, in thousandths of the node's memory, to what a process uses; without CAP_SYS_RESOURCE a program cannot lower it.
-	endedFirst = 500
-	// shipMemoryMB is enough for the lines that ship sends: pieces of a few MB.
-	shipMemoryMB       = 256
+	endedFirst         = 500
 	defaultPullTimeout = 30 * time.Minute
 )
 
@@ -119,15 +115,14 @@ func (c *Container) problems(bad func(format string, args ...any)) {
 	}
 }
 
-// runInContainer configures a process to run in a container. The ship task gets the image and
-// no credentials: it may start after the job was stopped, and Nomad issues none then.
-func (t *Task) runInContainer(task *api.Task, verb string) {
+// runInContainer configures the process to run in a container.
+func (t *Task) runInContainer(task *api.Task) {
 	c := t.Container
 	config := task.Config
 	maps.Copy(config, map[string]any{
 		"image":              literal(c.Image),
 		"entrypoint":         []string{containerRunner},
-		"args":               []string{verb},
+		"args":               []string{"run"},
 		"work_dir":           "/local", // the user may have no access to the image's own
 		"image_pull_timeout": positiveOr(c.PullTimeout, defaultPullTimeout).String(),
 	})
@@ -139,18 +134,13 @@ func (t *Task) runInContainer(task *api.Task, verb string) {
 	if t.Runner.Path != "" {
 		mounts = append(mounts, runnerMount(t.Runner.Path, containerRunner))
 	} else {
-		mounts = append(mounts, runnerMount("../alloc/bin", path.Dir(containerRunner)))
-		if verb == "run" { // the ship task runs this file too, so the program must not be able to change it
-			mounts = append(mounts, runnerMount("../alloc/bin", "/alloc/bin"))
-		}
+		// The program must not be able to change the runner, which starts itself for each hook and each shell.
+		mounts = append(mounts, runnerMount("../alloc/bin", path.Dir(containerRunner)), runnerMount("../alloc/bin", "/alloc/bin"))
 	}
 	if c.User != "" {
 		task.Env["DET_NO_NEW_PRIVS"] = "1" // a file of the image may have root's rights
 	}
-	switch _, says := config["memory_hard_limit"]; {
-	case verb != "run":
-		config["memory_hard_limit"] = shipMemoryMB
-	case !says && !c.HardMemory && t.Members[0].MemoryMaxMB == 0:
+	if _, says := config["memory_hard_limit"]; !says && !c.HardMemory && t.Members[0].MemoryMaxMB == 0 {
 		config["memory_hard_limit"] = noMemoryLimit
 		if _, says := config["oom_score_adj"]; !says && t.Pool.Driver == pool.Docker {
 			config["oom_score_adj"] = endedFirst
@@ -159,22 +149,16 @@ func (t *Task) runInContainer(task *api.Task, verb string) {
 	if c.NoGPU {
 		task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
 	}
-	if verb == "run" {
-		mounts = append(mounts, c.Mounts...)
-		config["force_pull"] = c.ForcePull
-		if t.network() != pool.HostNetwork && !t.usesGroupNetwork() {
-			config["ports"] = []string{RunnerPort} // the program's ports are used between its own processes only
-			if len(t.Members) > 1 {
-				config["ports"] = append([]string{RunnerPort}, t.Ports...)
-			}
+	mounts = append(mounts, c.Mounts...)
+	config["force_pull"] = c.ForcePull
+	if t.network() != pool.HostNetwork && !t.usesGroupNetwork() {
+		config["ports"] = []string{RunnerPort} // the program's ports are used between its own processes only
+		if len(t.Members) > 1 {
+			config["ports"] = append([]string{RunnerPort}, t.Ports...)
 		}
-		c.addMainOptions(task, config)
-	} else {
-		appended(config, "security_opt", []string{"no-new-privileges"})
-		mounts = append(mounts, Mount{Source: "../" + MainTask + "/secrets", Target: mainSecrets, ReadOnly: true})
-		task.Env["DET_MAIN_SECRETS"] = mainSecrets
 	}
-	c.mount(config, mounts, verb == "run")
+	c.addOptions(task, config)
+	mount(config, mounts)
 	if t.Pool.Driver == pool.Podman {
 		podman(config)
 		return
@@ -183,8 +167,8 @@ func (t *Task) runInContainer(task *api.Task, verb string) {
 	config["healthchecks"] = []map[string]any{{"disable": true}}
 }
 
-// addMainOptions adds the settings that only the main task has.
-func (c *Container) addMainOptions(task *api.Task, config map[string]any) {
+// addOptions adds the settings of the container and of its image.
+func (c *Container) addOptions(task *api.Task, config map[string]any) {
 	if c.ShmBytes > 0 {
 		config["shm_size"] = c.ShmBytes
 	}
@@ -225,12 +209,9 @@ func (c *Container) addRegistryAuth(task *api.Task, config map[string]any) {
 
 // mount writes the mounts. The driver creates missing sources only for mounts in its short
 // form (volumes), which does not support every path.
-func (c *Container) mount(config map[string]any, mounts []Mount, own bool) {
-	var long []map[string]any
+func mount(config map[string]any, mounts []Mount) {
+	long := []map[string]any{{"type": "bind", "source": "local", "target": runDir}}
 	var short []string
-	if own {
-		long = append(long, map[string]any{"type": "bind", "source": "local", "target": runDir})
-	}
 	for _, m := range mounts {
 		if m.Create && !strings.Contains(m.Source+m.Target, ":") {
 			mode := "rw"

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
+
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/pool/jobfile"
@@ -92,14 +94,43 @@ func TestRenderRefusesContainers(t *testing.T) {
 	}
 }
 
+// process is the one Nomad task of a rendered task's first member.
+func process(t *testing.T, k jobspecs.Task) *api.Task {
+	t.Helper()
+	job, err := jobspecs.Render(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(job.TaskGroups[0].Tasks); n != 1 {
+		t.Fatalf("a member is %d Nomad tasks", n)
+	}
+	return job.TaskGroups[0].Tasks[0]
+}
+
+// TestNobodyChangesTheRunner: in a container the program cannot write to the runner's file, wherever it sees it.
+func TestNobodyChangesTheRunner(t *testing.T) {
+	for name, k := range cases() {
+		if k.Container == nil || k.Runner.Path != "" || k.Pool.Driver == pool.Podman {
+			continue
+		}
+		closed := false
+		for _, m := range process(t, k).Config["mount"].([]map[string]any) {
+			closed = closed || m["target"] == "/alloc/bin" && m["source"] == "../alloc/bin" && m["readonly"] == true
+		}
+		if !closed {
+			t.Errorf("%s: the program can write to the runner", name)
+		}
+	}
+}
+
 // TestNetworks: tasks on one node use their pool's network, tasks on several nodes the nodes' own,
 // and no driver gets a network that it cannot make.
 func TestNetworks(t *testing.T) {
 	k := inContainer("7c1d2f6e")
 	k.Pool.Network = pool.BridgeNetwork
 	k.Members = append(k.Members, jobspecs.Member{NodeID: nodeB, NodeName: "n2"})
-	main, ship := processes(t, k)
-	if main.Config["network_mode"] != "host" || ship.Config["network_mode"] != "host" || main.Config["ports"] != nil || main.Env["DET_NETWORK"] != "" {
+	main := process(t, k)
+	if main.Config["network_mode"] != "host" || main.Config["ports"] != nil || main.Env["DET_NETWORK"] != "" {
 		t.Errorf("members of several nodes run with %v", main.Config)
 	}
 	e := trial()
@@ -150,12 +181,8 @@ func TestEndedFirst(t *testing.T) {
 	} {
 		k := inContainer("7c1d2f6e")
 		c.change(&k)
-		main, ship := processes(t, k)
-		if got := main.Config["oom_score_adj"]; got != c.want {
+		if got := process(t, k).Config["oom_score_adj"]; got != c.want {
 			t.Errorf("%s: %v (%T), want %v", name, got, got, c.want)
-		}
-		if got := ship.Config["oom_score_adj"]; got != nil {
-			t.Errorf("%s: the last process has a limit, and %v", name, got)
 		}
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/nomad/api"
-
 	"github.com/detent-ml/detent/jobspecs"
 )
 
-// TestAMemberOfAnotherPlatform: a member with a runner of its own fetches that one, and its
-// last process checks that one; the other members' parts of the job are as they were.
+// TestAMemberOfAnotherPlatform: a member with a runner of its own fetches that one; the other members' parts of the job are as they were.
 func TestAMemberOfAnotherPlatform(t *testing.T) {
 	const sum = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
 	gang := cases()["gang"]
@@ -23,15 +20,14 @@ func TestAMemberOfAnotherPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := func(g *api.TaskGroup) string { return strings.Join(g.Tasks[1].Config["args"].([]string), " ") }
 	for rank := range gang.Members {
 		want := before.TaskGroups[rank].Tasks[0].Artifacts[0]
 		got := job.TaskGroups[rank].Tasks[0].Artifacts[0]
-		if rank == 0 && (*got.GetterSource != *want.GetterSource || got.GetterOptions["checksum"] != want.GetterOptions["checksum"] || last(job.TaskGroups[0]) != last(before.TaskGroups[0])) {
+		if rank == 0 && (*got.GetterSource != *want.GetterSource || got.GetterOptions["checksum"] != want.GetterOptions["checksum"]) {
 			t.Errorf("the member of the masters' platform fetches %s", *got.GetterSource)
 		}
-		if rank == 1 && (!strings.HasSuffix(*got.GetterSource, "/linux-arm64") || got.GetterOptions["checksum"] != "sha256:"+sum || !strings.Contains(last(job.TaskGroups[1]), sum+"  det-runner")) {
-			t.Errorf("the member of the other platform fetches %s (%v), and ends with %s", *got.GetterSource, got.GetterOptions, last(job.TaskGroups[1]))
+		if rank == 1 && (!strings.HasSuffix(*got.GetterSource, "/linux-arm64") || got.GetterOptions["checksum"] != "sha256:"+sum) {
+			t.Errorf("the member of the other platform fetches %s (%v)", *got.GetterSource, got.GetterOptions)
 		}
 	}
 }

@@ -15,12 +15,8 @@ import (
 	"github.com/detent-ml/detent/master/quote"
 )
 
-// A member is two Nomad tasks: MainTask runs the user's program, and shipTask runs after it
-// and delivers the last log lines.
-const (
-	MainTask = "main"
-	shipTask = "ship"
-)
+// MainTask is the Nomad task of a member, whose runner starts the user's program.
+const MainTask = "main"
 
 // IdentityName is the name of the workload identity that a runner sends to the
 // master, and Audience is the identity's audience. Nomad accepts it as a token of its own API, whatever its audience is, so it is in no
@@ -35,12 +31,8 @@ const (
 	// claimTTL is how long a runner can wait for a master: as long as it holds the requests of its program (leftover.Hold), and
 	// an hour more. Nomad sets the variable with the identity once, and renews only files. Nomad rejects the identity
 	// when the allocation has ended.
-	claimTTL  = 25 * time.Hour
-	shipLogMB = 1
-	// maxRunnerBytes bounds the copy of the runner that the ship task makes.
-	maxRunnerBytes = 256 << 20
-	// Fetched and rendered files are in the folder that both Nomad tasks of a member share,
-	// because the ship task has no artifacts and no templates (see ship).
+	claimTTL = 25 * time.Hour
+	// Where Nomad puts fetched and rendered files.
 	runnerFile   = "${NOMAD_ALLOC_DIR}/det-runner"
 	runnerFolder = "${NOMAD_ALLOC_DIR}/bin" // of an archive
 	mastersFile  = "${NOMAD_ALLOC_DIR}/masters"
@@ -61,7 +53,7 @@ func (t *Task) main(rank int) *api.Task {
 		res.CPU = new(max(m.MHz, MinimalMHz))
 	}
 	res.Devices = t.devices(rank)
-	task := t.process(MainTask, rank, "run")
+	task := t.process(rank)
 	if t.Pool.Driver == pool.Exec && !t.Linked {
 		// Nomad gives an account that is not root capabilities with which it would read and change files of the node. A linked owner's runner needs
 		// some to start the program as another account, without any.
@@ -108,42 +100,25 @@ func (t *Task) main(rank int) *api.Task {
 	return task
 }
 
-// ship is the Nomad task that delivers the remaining log lines and the exit after main has
-// ended. It has no artifact, template or identity: after a job was stopped, Nomad signs no
-// identity and starts no task that waits for one, and perhaps no master answers that could
-// serve a file. It has no device and no capability, and it runs no file that the program
-// could have written: see script and runInContainer.
-func (t *Task) ship(rank int) *api.Task {
-	task := t.process(shipTask, rank, "ship")
-	task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
-	if t.Pool.Driver != pool.RawExec {
-		task.Config["cap_drop"] = []string{"all"}
-	}
-	task.Lifecycle = &api.TaskLifecycle{Hook: api.TaskLifecycleHookPoststop}
-	task.Resources = &api.Resources{CPU: new(MinimalMHz), MemoryMB: new(MinimalMemoryMB)}
-	task.LogConfig = &api.LogConfig{MaxFiles: new(1), MaxFileSizeMB: new(shipLogMB)}
-	return task
-}
-
-// process holds the settings that both Nomad tasks of a member share.
-func (t *Task) process(name string, rank int, verb string) *api.Task {
+// process is a Nomad task that starts the runner.
+func (t *Task) process(rank int) *api.Task {
 	base := t.base().TaskGroups[0].Tasks[0]
 	task := &api.Task{
-		Name:   name,
+		Name:   MainTask,
 		Driver: base.Driver,
 		User:   t.user(),
-		Config: t.driverConfig(verb),
-		Env:    t.env(rank, verb),
+		Config: t.driverConfig(),
+		Env:    t.env(rank),
 		RestartPolicy: &api.RestartPolicy{
 			Attempts: new(0), Mode: new("fail"), Interval: new(24 * time.Hour), Delay: new(15 * time.Second), RenderTemplates: new(false),
 		},
 		KillSignal: "SIGTERM",
 	}
 	if t.Container != nil {
-		t.runInContainer(task, verb)
+		t.runInContainer(task)
 		return task
 	}
-	task.Config["command"], task.Config["args"] = "/bin/sh", []string{"-c", t.script(verb)}
+	task.Config["command"], task.Config["args"] = "/bin/sh", []string{"-c", t.script()}
 	return task
 }
 
@@ -160,22 +135,13 @@ func (t *Task) user() string {
 	return "nobody" // the driver's own choice; named here, so that Nomad gives it the fetched runner
 }
 
-// sharedDriverSettings are the settings of a driver that decide where and how processes run;
-// the ship task gets them too.
-func sharedDriverSettings() []string {
-	return []string{"runtime", "userns_mode", "isolation", "cgroupns", "dns_servers", "dns_search_domains", "dns_options", "dns",
-		"logging", "security_opt", "selinux_opts", "socket", "labels", "hostname", "group_add"}
-}
-
-// driverConfig is the driver's configuration in the pool's job. The ship task gets no device,
-// mount, capability or limit from it.
-func (t *Task) driverConfig(verb string) map[string]any {
-	config := map[string]any{}
-	for key, value := range t.base().TaskGroups[0].Tasks[0].Config {
-		if key != "network_mode" && (verb == "run" || slices.Contains(sharedDriverSettings(), key)) {
-			config[key] = value
-		}
+// driverConfig is the driver's configuration in the pool's job.
+func (t *Task) driverConfig() map[string]any {
+	config := maps.Clone(t.base().TaskGroups[0].Tasks[0].Config)
+	if config == nil {
+		config = map[string]any{}
 	}
+	delete(config, "network_mode")
 	return config
 }
 
@@ -195,37 +161,23 @@ func appended[T any](config map[string]any, key string, added []T) {
 	config[key] = own
 }
 
-// script starts the runner. The fetched det-runner has no execute bit; the main task sets it,
-// and Nomad starts the main task only if the file's checksum was right. The program can
-// write to that file, so the ship task runs a copy in its own folder, and only if the copy
-// has the right checksum.
-func (t *Task) script(verb string) string {
-	switch {
-	case t.Runner.Path != "":
-		return fmt.Sprintf(`exec %s %s`, quote.Shell(t.Runner.Path), verb)
-	case verb == "run":
-		return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
-	default:
-		return fmt.Sprintf(`[ -f "$NOMAD_ALLOC_DIR/det-runner" ] || exit 0
-cd "$NOMAD_TASK_DIR" && head -c %d <"$NOMAD_ALLOC_DIR/det-runner" >det-runner || exit 1
-if ! echo "%s  det-runner" | sha256sum -c - >/dev/null; then
-  echo "The program of this task changed det-runner: what is left of its log is not sent." >&2
-  exit 1
-fi
-chmod +x det-runner && exec ./det-runner %s`, maxRunnerBytes, t.Runner.SHA256, verb)
+// script starts the runner. The fetched det-runner has no execute bit; Nomad starts the task only
+// if the file's checksum was right.
+func (t *Task) script() string {
+	if t.Runner.Path != "" {
+		return fmt.Sprintf(`exec %s run`, quote.Shell(t.Runner.Path))
 	}
+	return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
 }
 
 // runnerVariables are the variables that the runner reads and that not every job sets.
 func runnerVariables() []string {
-	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_MAIN_SECRETS", "DET_SHIP_WAIT_TIME", "DET_LOG_BACKLOG_MAX_BYTES", "DET_NO_NEW_PRIVS"}
+	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_LOG_BACKLOG_MAX_BYTES", "DET_NO_NEW_PRIVS"}
 }
 
-func (t *Task) env(rank int, verb string) map[string]string {
+func (t *Task) env(rank int) map[string]string {
 	env := map[string]string{}
-	if verb == "run" {
-		maps.Copy(env, t.base().TaskGroups[0].Tasks[0].Env)
-	}
+	maps.Copy(env, t.base().TaskGroups[0].Tasks[0].Env)
 	if t.Container != nil {
 		for _, name := range runnerVariables() { // an image could set them otherwise
 			env[name] = ""

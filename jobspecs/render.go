@@ -99,8 +99,8 @@ func (t *Task) fillDefaults() {
 	t.LogFileMB = positiveOr(t.LogFileMB, defaultLogFileMB)
 	t.KillTimeout = positiveOr(t.KillTimeout, defaultKill)
 	t.StopAfter = positiveOr(t.StopAfter, defaultStopAfter)
-	// Nomad rejects a job whose disk is too small for the logs of both tasks.
-	t.DiskMB = max(positiveOr(t.DiskMB, defaultDiskMB), 2*t.LogFiles*t.LogFileMB+2*shipLogMB+10)
+	// Nomad rejects a job whose disk is too small for its logs.
+	t.DiskMB = max(positiveOr(t.DiskMB, defaultDiskMB), 2*t.LogFiles*t.LogFileMB+10)
 }
 
 // meta returns the job's metadata for operators and their tools. The metadata of the pool's job
@@ -179,7 +179,7 @@ func (t *Task) group(rank int) *api.TaskGroup {
 		Networks:         []*api.NetworkResource{t.groupNetwork()},
 		Services:         []*api.Service{t.service(rank)},
 		Meta:             meta,
-		Tasks:            []*api.Task{t.main(rank), t.ship(rank)},
+		Tasks:            []*api.Task{t.main(rank)},
 	}
 }
 

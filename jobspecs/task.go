@@ -114,8 +114,7 @@ const (
 	defaultStopAfter = 2 * time.Minute
 )
 
-// What each Nomad task of a job has at least. The ship task has exactly these: it begins when the main task has ended, so that
-// Nomad counts only the main task of a member, which has no less.
+// What each member of a job has at least.
 const (
 	MinimalMemoryMB = 64
 	MinimalMHz      = 50

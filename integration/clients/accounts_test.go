@@ -166,8 +166,8 @@ func underExec(t *testing.T, r *rig.Rig, lina linked) {
 	}()
 	lina.t = t
 	const lab = "resources.resource_pool=lab"
-	rig.Holds(t, "a command", lina.runs(`id -u; id -G; echo "at home in $HOME as $USER"; grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; touch new /run/determined/new && stat -c "%u of %g" new; cat /alloc/det/token /alloc/det/state.json; touch /alloc/new`, lab),
+	rig.Holds(t, "a command", lina.runs(`id -u; id -G; echo "at home in $HOME as $USER"; grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; touch new /run/determined/new && stat -c "%u of %g" new; cat /alloc/det/exit.json; touch /alloc/new`, lab),
 		"4321\n", "4322\n", "at home in /run/determined/workdir as lina", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "4321 of 4322",
-		"/alloc/det/token: Permission denied", "/alloc/det/state.json: Permission denied", "'/alloc/new': Permission denied")
+		"/alloc/det/exit.json: Permission denied", "'/alloc/new': Permission denied")
 	lina.shell(lab)
 }

@@ -535,7 +535,7 @@ func (d *inContainers) kill(t *testing.T) {
 }
 
 // runnerIsKilled tests that all processes of a container end with its first, the runner, and
-// that the task `ship` of the allocation, in another container, sends the rest of the log.
+// that the master reads the rest of the log on the node.
 func (d *inContainers) runnerIsKilled(t *testing.T) {
 	k := d.Train(t, d.training())
 	only := d.onlyContainer(t)

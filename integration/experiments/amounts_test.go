@@ -100,7 +100,7 @@ func TestMemoryOfANodeIsCounted(t *testing.T) {
 	}
 }
 
-// nomadCounts adds up what Nomad counts for the allocation of a job: its tasks, without those that begin when the others have ended.
+// nomadCounts adds up what Nomad counts for the tasks of a job's allocation.
 func nomadCounts(t testing.TB, nomad *api.Client, job string) string {
 	t.Helper()
 	list, _, err := nomad.Jobs().Allocations(job, false, nil)
@@ -111,15 +111,9 @@ func nomadCounts(t testing.TB, nomad *api.Client, job string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := map[string]bool{}
-	for _, task := range a.Job.TaskGroups[0].Tasks {
-		later[task.Name] = task.Lifecycle != nil && task.Lifecycle.Hook == api.TaskLifecycleHookPoststop
-	}
 	var mhz, memory int64
-	for name, task := range a.AllocatedResources.Tasks {
-		if !later[name] {
-			mhz, memory = mhz+task.Cpu.CpuShares, memory+task.Memory.MemoryMB
-		}
+	for _, task := range a.AllocatedResources.Tasks {
+		mhz, memory = mhz+task.Cpu.CpuShares, memory+task.Memory.MemoryMB
 	}
 	return fmt.Sprintf("%d MHz, %d MB", mhz, memory)
 }

@@ -132,46 +132,6 @@ TaskGroups {
 EOT
     }
   }
-  Tasks {
-    Config {
-      args = ["-c","exec '/opt/detent'\\''s/det-runner' ship"]
-      command = "/bin/sh"
-    }
-    Driver = "raw_exec"
-    Env {
-      DET_ALLOCATION_ID = "b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40.1"
-      DET_DRIVER = "raw_exec"
-      DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
-      DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
-      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
-      DET_NODE_NAME = "n1"
-      DET_RANK = "0"
-      NVIDIA_VISIBLE_DEVICES = "void"
-    }
-    KillSignal = "SIGTERM"
-    Leader = false
-    Lifecycle {
-      Hook = "poststop"
-      Sidecar = false
-    }
-    LogConfig {
-      MaxFileSizeMB = 1
-      MaxFiles = 1
-    }
-    Name = "ship"
-    Resources {
-      CPU = 50
-      MemoryMB = 64
-    }
-    RestartPolicy {
-      Attempts = 0
-      Delay = "15s"
-      Interval = "24h0m0s"
-      Mode = "fail"
-      RenderTemplates = false
-    }
-    ShutdownDelay = 0
-  }
 }
 Type = "batch"
 UI {

@@ -188,68 +188,6 @@ TaskGroups {
     }
     ShutdownDelay = 0
   }
-  Tasks {
-    Config {
-      args = ["ship"]
-      cap_drop = ["all"]
-      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
-      healthchecks {
-        disable = true
-      }
-      image = "registry.example/team/torch:2.9"
-      image_pull_timeout = "30m0s"
-      memory_hard_limit = 256
-      mount {
-        readonly = true
-        source = "../alloc/bin"
-        target = "/det-${NOMAD_ALLOC_ID}"
-        type = "bind"
-      }
-      mount {
-        readonly = true
-        source = "../main/secrets"
-        target = "/secrets-of-main"
-        type = "bind"
-      }
-      network_mode = "host"
-      security_opt = ["no-new-privileges"]
-      work_dir = "/local"
-    }
-    Driver = "docker"
-    Env {
-      DET_ALLOCATION_ID = "12.7c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
-      DET_DRIVER = "docker"
-      DET_MAIN_SECRETS = "/secrets-of-main"
-      DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
-      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
-      DET_NODE_NAME = "n1"
-      DET_RANK = "0"
-      NVIDIA_VISIBLE_DEVICES = "void"
-    }
-    KillSignal = "SIGTERM"
-    Leader = false
-    Lifecycle {
-      Hook = "poststop"
-      Sidecar = false
-    }
-    LogConfig {
-      MaxFileSizeMB = 1
-      MaxFiles = 1
-    }
-    Name = "ship"
-    Resources {
-      CPU = 50
-      MemoryMB = 64
-    }
-    RestartPolicy {
-      Attempts = 0
-      Delay = "15s"
-      Interval = "24h0m0s"
-      Mode = "fail"
-      RenderTemplates = false
-    }
-    ShutdownDelay = 0
-  }
 }
 Type = "batch"
 UI {

@@ -37,7 +37,7 @@ func TestTaskTokens(t *testing.T) {
 	for _, missing := range []string{"exited_at = NULL, logs_done = false", "exited_at = now(), logs_done = false", "exited_at = NULL, logs_done = true"} {
 		w.Exec(`UPDATE members SET ` + missing)
 		if who, err := attempts.Who(ctx, w.DB, false, hash); err != nil || !who.Ended {
-			t.Fatalf("while its last process still waits for a master, %s: %+v %v", missing, who, err)
+			t.Fatalf("while its runner still waits for a master, %s: %+v %v", missing, who, err)
 		}
 	}
 	w.Exec(`UPDATE members SET exited_at = now(), logs_done = true`)
@@ -47,7 +47,7 @@ func TestTaskTokens(t *testing.T) {
 	w.Exec(`UPDATE members SET exited_at = NULL, logs_done = false`)
 	w.Exec(`UPDATE allocations SET ended_at = now() - interval '25 hours' WHERE id = $1`, allocation)
 	if _, err := attempts.Who(ctx, w.DB, false, hash); !fault.Is(err, fault.NotFound) {
-		t.Fatalf("when its last process has given up: %v", err)
+		t.Fatalf("when its runner has given up: %v", err)
 	}
 }
 

@@ -33,11 +33,6 @@ func factOf(a *api.AllocationListStub, allocationID string) (fact TaskFact, ok b
 			fact.ExitCode = new(e.ExitCode)
 		}
 	}
-	// After the main process has ended and before the process that ships the rest of its
-	// log has started, Nomad's status is pending again.
-	if fact.Started && fact.Status == api.AllocClientStatusPending {
-		fact.Status = api.AllocClientStatusRunning
-	}
 	fact.Detail = cmp.Or(detail(main.Events), describe(a))
 	return fact, true
 }

@@ -32,9 +32,6 @@ func TestFactOf(t *testing.T) {
 		{"running", api.AllocationListStub{ClientStatus: "running"},
 			&api.TaskState{StartedAt: started, Events: []*api.TaskEvent{event(api.TaskDownloadingArtifacts, "Client is downloading artifacts"), event(api.TaskStarted, "Task started by client")}},
 			TaskFact{Status: "running", Started: true}},
-		{"ended, and shipping what it left", api.AllocationListStub{ClientStatus: "pending"},
-			&api.TaskState{StartedAt: started, Events: []*api.TaskEvent{event(api.TaskStarted, "Task started by client"), ended(9, nil)}},
-			TaskFact{Status: "running", Started: true, ExitCode: &nine, Detail: "Exit Code: 9"}},
 		{"out of memory", api.AllocationListStub{ClientStatus: "failed"},
 			&api.TaskState{StartedAt: started, Events: []*api.TaskEvent{ended(9, map[string]string{"oom_killed": "true", "signal": "9"}), event(api.TaskNotRestarting, "Policy allows no restarts")}},
 			TaskFact{Status: "failed", Started: true, ExitCode: &nine, Detail: "Exit Code: 9, killed because the node's memory ran out, by signal 9"}},
@@ -56,7 +53,7 @@ func TestFactOf(t *testing.T) {
 				a.DesiredStatus, test.want.Desired = "run", "run"
 			}
 			if test.main != nil {
-				a.TaskStates = map[string]*api.TaskState{"main": test.main, "ship": {}}
+				a.TaskStates = map[string]*api.TaskState{"main": test.main}
 			}
 			want := test.want
 			want.AllocationID, want.Rank, want.NomadAllocID, want.NodeID, want.NodeName, want.CreateIndex, want.Index = "x.1", 3, "a1", "id1", "n1", 5, 7

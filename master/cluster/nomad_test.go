@@ -31,7 +31,7 @@ import (
 // runner is a script in the place of det-runner: it runs until a signal or a file tells it to
 // end, and stores its workload identity for the test.
 const runner = `#!/bin/sh
-[ "$1" = run ] || { env >"$NOMAD_ALLOC_DIR/shipped"; exit 0; }
+env >"$NOMAD_ALLOC_DIR/new.seen" && mv "$NOMAD_ALLOC_DIR/new.seen" "$NOMAD_ALLOC_DIR/seen"
 dir=$(dirname "$0")
 me="$DET_ALLOCATION_ID.$DET_RANK"
 printf %s "$NOMAD_TOKEN_det" | tee "$NOMAD_SECRETS_DIR/secret" >"$dir/new.$NOMAD_ALLOC_ID" && mv "$dir/new.$NOMAD_ALLOC_ID" "$dir/jwt.$me"
@@ -57,7 +57,8 @@ func newRig(t *testing.T, o nomadtest.Options) *rig {
 	r.NodeID, r.Runner.Path = r.agent.NodeID, path
 	r.Cluster = func(t *testing.T, id string) clustertest.View { return r.connect(t, cluster.Config{ClusterID: id}) }
 	r.End = func(t *testing.T, id string, rank, code int) {
-		if err := os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("end.%s.%d", id, rank)), fmt.Append(nil, code), 0o644); err != nil {
+		file := filepath.Join(r.dir, fmt.Sprintf("end.%s.%d", id, rank))
+		if err := errors.Join(os.WriteFile(file+".new", fmt.Append(nil, code), 0o644), os.Rename(file+".new", file)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,10 +288,7 @@ func fetchedByAnother(t *testing.T, r *rig) {
 	if _, err := c.Stop(t.Context(), "nobody.1"); err != nil {
 		t.Fatal(err)
 	}
-	f = r.waitFor(t, c, "nobody.1", func(f cluster.TaskFact) bool { return f.Over() })
-	if _, err := os.Stat(filepath.Join(r.agent.Dir, "node", "alloc", f.NomadAllocID, "alloc", "shipped")); err != nil {
-		t.Errorf("nothing was shipped: %v", err)
-	}
+	r.waitFor(t, c, "nobody.1", func(f cluster.TaskFact) bool { return f.Over() })
 }
 
 func fetched(t *testing.T, r *rig) {
@@ -327,27 +325,27 @@ func fetched(t *testing.T, r *rig) {
 			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
 		}
 	}
+	var env []byte
+	r.agent.Until(t, 30*time.Second, "the runner's environment", func() (err error) {
+		env, err = os.ReadFile(filepath.Join(shared, "seen"))
+		return err
+	})
+	for _, want := range []string{"DET_ALLOCATION_ID=fetched.1", "DET_RANK=0", "DET_MASTERS=http://127.0.0.1:1", "DET_MASTERS_FILE=" + shared + "/masters",
+		"DET_MASTER_CA=" + shared + "/master-ca.pem", "NOMAD_ADDR_runner=127.0.0.1:", "NOMAD_PORT_c10d="} {
+		if !strings.Contains(string(env), want) {
+			t.Errorf("the runner has no %s in its environment:\n%s", want, env)
+		}
+	}
 	if _, err := c.Stop(t.Context(), "fetched.1"); err != nil {
 		t.Fatal(err)
 	}
 	r.waitFor(t, c, "fetched.1", func(f cluster.TaskFact) bool { return f.Over() })
-	env, err := os.ReadFile(filepath.Join(shared, "shipped"))
-	if err != nil {
-		t.Fatalf("nothing was shipped after the job was stopped: %v", err)
-	}
-	for _, want := range []string{"DET_ALLOCATION_ID=fetched.1", "DET_RANK=0", "DET_MASTERS=http://127.0.0.1:1", "DET_MASTERS_FILE=" + shared + "/masters",
-		"DET_MASTER_CA=" + shared + "/master-ca.pem", "NOMAD_ADDR_runner=127.0.0.1:", "NOMAD_PORT_c10d="} {
-		if !strings.Contains(string(env), want) {
-			t.Errorf("the process that ships has no %s in its environment:\n%s", want, env)
-		}
-	}
 	if _, _, err := r.agent.API.Jobs().Deregister("master", true, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// changed tests a fetched program with a wrong checksum: neither the task main nor the task
-// ship may run it.
+// changed tests a fetched program with a wrong checksum, which must not run.
 func changed(t *testing.T, r *rig) {
 	c := r.connect(t, cluster.Config{ClusterID: mine})
 	proof := filepath.Join(t.TempDir(), "ran")

@@ -20,8 +20,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A runner that cannot reach a master leaves log lines and its exit as files on the node.
-// When the Nomad allocation has ended, the loop reads these files (leftovers).
+// A runner that is killed or cannot reach a master leaves log lines and its exit as files on the
+// node. When the Nomad allocation has ended, the loop reads these files (leftovers).
 const (
 	maxReads    = 4           // attempts whose files are read at once
 	readTimeout = time.Minute // for one attempt, in one try
@@ -122,6 +122,12 @@ func (t *term) readMember(ctx context.Context, m rows.LeftoverMember, last bool)
 		return errors.Join(linesErr, err)
 	}
 	record.Exit.LogsDone = done
+	if record.Exit.Reason == leftover.KilledReason {
+		if m.NomadDetail != "" {
+			record.Exit.Reason = leftover.Killed(m.NomadDetail)
+		}
+		linesErr = errors.Join(linesErr, t.sayKilled(ctx, m, record.Exit.Reason))
+	}
 	if err := t.cfg.Exit(ctx, Member{TaskID: m.TaskID, AllocationID: m.AllocationID, Rank: m.Rank}, record.Exit); err != nil {
 		return errors.Join(linesErr, err)
 	}
@@ -131,6 +137,20 @@ func (t *term) readMember(ctx context.Context, m rows.LeftoverMember, last bool)
 		t.log.Warn("could not read all log lines that a member of an attempt left on its node", "term", t.lead.Term, "allocation_id", m.AllocationID, "rank", m.Rank, "error", linesErr)
 	}
 	return nil
+}
+
+// sayKilled adds a line to the log that its runner could not write. A line that is written again is stored once.
+func (t *term) sayKilled(ctx context.Context, m rows.LeftoverMember, why string) error {
+	if t.cfg.Logs == nil {
+		return nil
+	}
+	origin, err := logs.MemberOrigin(ctx, t.db, m.AllocationID, m.Rank)
+	if err != nil {
+		return err
+	}
+	_, err = t.cfg.Logs.Append(ctx, logs.Batch{TaskID: m.TaskID, Origin: origin, Shipper: "master/" + m.NomadAllocID + "/" + strconv.Itoa(m.Rank), Rank: m.Rank,
+		Lines: []logs.Line{{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: why}}})
+	return err
 }
 
 // readRecord reads the record of an exit, if it is a regular file.

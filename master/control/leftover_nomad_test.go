@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,14 +42,10 @@ type farBench struct {
 
 func newFarBench(t *testing.T, script string) *farBench {
 	b := &farBench{bench: newBench(t), dir: t.TempDir(), agent: nomadtest.Start(t, nomadtest.Options{})}
-	real, runner := filepath.Join(b.dir, "real-runner"), filepath.Join(b.dir, "det-runner")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", real, "../../plugins/runner")
+	runner := filepath.Join(b.dir, "det-runner")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", runner, "../../plugins/runner")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
-	}
-	wrapped := fmt.Sprintf("#!/bin/sh\nDET_SHIP_WAIT_TIME=1 exec %s \"$@\"\n", real)
-	if err := os.WriteFile(runner, []byte(wrapped), 0o755); err != nil {
-		t.Fatal(err)
 	}
 	c, err := cluster.New(cluster.Config{Address: b.agent.Address, ClusterID: "11111111-aaaa-4aaa-8aaa-111111111111", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
@@ -96,8 +94,14 @@ func (b *farBench) cycle() {
 }
 
 // orphaned runs an attempt whose first log lines a master accepts, and which ends while no
-// master answers. It returns when the attempt's last process has given up.
+// master answers. It returns when its runner has given up.
 func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
+	b.t.Helper()
+	return b.abandoned(func(string) {})
+}
+
+// abandoned is the same for a runner that ends because of what end does, after the gate is open.
+func (b *farBench) abandoned(end func(nomadAlloc string)) (experiment int, id, nomadAlloc string) {
 	b.t.Helper()
 	experiment = b.experiment("")
 	b.until("the claim", func() bool { return len(b.state.Claims()) == 1 })
@@ -120,6 +124,7 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 	if err := os.WriteFile(filepath.Join(b.dir, "gate"), nil, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
+	end(nomadAlloc)
 	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(200 * time.Millisecond) {
 		a, _, err := b.agent.API.Allocations().Info(nomadAlloc, nil)
 		if err != nil {
@@ -129,15 +134,15 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 			return experiment, id, nomadAlloc
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatal("the attempt's last process has not ended")
+			b.t.Fatal("the runner has not ended")
 		}
 	}
 }
 
-// printed returns the program's lines in the task's log.
-func (b *farBench) printed(id string) (lines []string) {
+// logged returns the lines of a source in the task's log.
+func (b *farBench) logged(id, source string) (lines []string) {
 	b.t.Helper()
-	r, err := b.term.cfg.Logs.Reader(strings.TrimSuffix(id, ".1"), logs.Filter{Sources: []string{"task"}})
+	r, err := b.term.cfg.Logs.Reader(strings.TrimSuffix(id, ".1"), logs.Filter{Sources: []string{source}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -157,7 +162,7 @@ const farScript = `for i in 1 2 3; do echo line $i; done; until [ -e "$GATE" ]; 
 
 func (b *farBench) wantAllLines(id string) {
 	b.t.Helper()
-	got := b.printed(id)
+	got := b.logged(id, "task")
 	if len(got) != 3000 {
 		b.t.Fatalf("%d lines, want 3000", len(got))
 	}
@@ -169,7 +174,7 @@ func (b *farBench) wantAllLines(id string) {
 }
 
 // TestAnExitIsReadOnItsNode tests a program that succeeds while no master answers, so that its
-// last process gives up: a later master reads the exit and the lines through Nomad.
+// runner gives up: a later master reads the exit and the lines through Nomad.
 func TestAnExitIsReadOnItsNode(t *testing.T) {
 	b := newFarBench(t, farScript+"0")
 	e, id, _ := b.orphaned()
@@ -183,6 +188,50 @@ func TestAnExitIsReadOnItsNode(t *testing.T) {
 	}
 	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'read'`); n != 0 {
 		t.Errorf("%d pieces of work are left", n)
+	}
+}
+
+// TestAKilledRunnersLinesAreReadOnItsNode tests a runner that is killed while no master answers: a later master reads the lines through
+// Nomad, and the reason of the end and the log have what Nomad says about it.
+func TestAKilledRunnersLinesAreReadOnItsNode(t *testing.T) {
+	b := newFarBench(t, strings.TrimSuffix(farScript, "exit ")+"sleep 1000")
+	_, id, _ := b.abandoned(func(nomadAlloc string) {
+		b.until("the runner has stored all lines", func() bool {
+			files, _ := filepath.Glob(filepath.Join(b.agent.Dir, "node", "alloc", nomadAlloc, "alloc", "det", "logs", "*.log"))
+			return slices.ContainsFunc(files, func(file string) bool {
+				content, _ := os.ReadFile(file)
+				return strings.Contains(string(content), "line 3000\n")
+			})
+		})
+		killed := 0
+		cmdlines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range cmdlines {
+			content, _ := os.ReadFile(file)
+			if !strings.HasPrefix(string(content), filepath.Join(b.dir, "det-runner")+"\x00attempt\x00") {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed++
+			}
+		}
+		if killed != 1 {
+			t.Fatalf("%d runners were killed", killed)
+		}
+	})
+	b.until("the attempt's end", func() bool {
+		return b.text(`SELECT state FROM allocations WHERE id = $1`, id) == "TERMINATED"
+	})
+	b.wantAllLines(id)
+	if got := b.text(`SELECT outcome FROM allocations WHERE id = $1`, id); got != "failed" {
+		t.Errorf("the attempt is %s", got)
+	}
+	const want = "the runner of this attempt ended without a report: Exit Code: 137"
+	if why := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(why, want) {
+		t.Errorf("the attempt's exit reason is: %s", why)
+	}
+	if said := b.logged(id, "master"); len(said) != 1 || !strings.Contains(said[0], want) {
+		t.Errorf("the log says %q", said)
 	}
 }
 

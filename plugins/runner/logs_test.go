@@ -3,13 +3,19 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/attempts/leftover"
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/fakemaster"
 )
 
 // counting is a script that prints lines 1 to n.
@@ -91,8 +97,10 @@ func TestALineArrivesSoon(t *testing.T) {
 	p.expect(143)
 }
 
+// TestAKilledRunnerLosesNothing: what a killed runner had not sent lies in the allocation's folder, with a record that says so,
+// and no file there has the token.
 func TestAKilledRunnerLosesNothing(t *testing.T) {
-	r := newRig(t, sh(counting(3000)+"; echo $$ > "+t.TempDir()+"/pid; sleep 61.5"))
+	r := newRig(t, sh(counting(3000)+"; sleep 61.5"))
 	p := r.start("run")
 	eventually(t, "the claim", func() bool { return len(r.state.Claims()) == 1 })
 	r.master.Stop()
@@ -103,47 +111,96 @@ func TestAKilledRunnerLosesNothing(t *testing.T) {
 	if len(r.state.Exits()) != 0 {
 		t.Fatal("the killed runner reported an exit")
 	}
-	r.master.Listen(t)
-	r.start("ship").expect(0)
+	r.leftLines()
 	r.expectCounted(3000)
-	if e := r.exit(); e.ExitCode != 137 || !strings.Contains(e.Reason, "ended without a report") || !e.LogsDone {
-		t.Fatalf("report %+v", e)
+	if e := r.left(); e.ExitCode != 137 || e.Reason != leftover.KilledReason || e.Stopped || e.LogsDone {
+		t.Fatalf("the record is %+v", e)
 	}
-	if !r.state.Done(shipper) || !r.said("ended without a report") {
-		t.Fatal("the end of the log is not marked, or not explained")
+	err := filepath.WalkDir(r.path("alloc"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(fakemaster.Token)) {
+			t.Errorf("%s has the token", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.start("ship").expect(0) // and nothing is sent twice
-	r.exit()
-	r.expectCounted(3000)
 }
 
-func TestWhatTheRunnerCannotDeliverIsShipped(t *testing.T) {
-	spec := sh(counting(1500) + "; exit 4")
-	spec.Env["DET_LOG_WAIT_TIME"] = "1"
+// gated is a task that prints a line, waits for the returned function, prints the others, and exits with 4.
+func gated(t *testing.T, n int) (v1.TaskSpec, func()) {
 	gate := t.TempDir() + "/gate"
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	spec.Entrypoint[0] = "echo line 0; read go < " + gate + ";" + spec.Entrypoint[0]
+	spec := sh("echo line 0; read go < " + gate + ";" + counting(n) + "; exit 4")
+	return spec, func() {
+		t.Helper()
+		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheEndWaitsForAMaster: a runner whose program ends while no master answers reports the end to the next master that does.
+func TestTheEndWaitsForAMaster(t *testing.T) {
+	spec, open := gated(t, 1500)
 	r := newRig(t, spec)
 	p := r.start("run")
 	eventually(t, "the first line", func() bool { return len(r.printed()) == 1 })
 	r.master.Stop()
-	if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.expect(4)
-	ship := r.start("ship")
+	open()
+	eventually(t, "the program has ended", func() bool { return r.recorded().ExitCode == 4 })
 	r.master.Listen(t)
-	ship.expect(0)
+	p.expect(4)
 	if got := r.printed(); len(got) != 1501 || got[0] != "line 0" || got[1500] != "line 1500" {
 		t.Fatalf("%d lines", len(got))
 	}
-	if e := r.exit(); e.ExitCode != 4 || e.Reason != "" || !e.LogsDone {
+	if e := r.exit(); e.ExitCode != 4 || e.Reason != "" {
 		t.Fatalf("report %+v", e)
+	}
+	if !r.state.Done(shipper) {
+		t.Fatal("the end of the log is not marked")
 	}
 	if left, _ := filepath.Glob(r.path("alloc/det/logs/*")); len(left) != 1 {
 		t.Fatalf("the backlog still holds %v", left)
+	}
+}
+
+// TestWhatTheRunnerCannotDeliverIsLeft: a runner that Nomad stops while it waits for a master, or whose DET_LOG_WAIT_TIME has passed,
+// leaves the lines and the end for a master to read.
+func TestWhatTheRunnerCannotDeliverIsLeft(t *testing.T) {
+	for name, wait := range map[string]string{"stopped": "", "time": "1"} {
+		t.Run(name, func(t *testing.T) {
+			spec, open := gated(t, 1500)
+			if wait != "" {
+				spec.Env["DET_LOG_WAIT_TIME"] = wait
+			}
+			r := newRig(t, spec)
+			p := r.start("run")
+			eventually(t, "the first line", func() bool { return len(r.printed()) == 1 })
+			r.master.Stop()
+			open()
+			eventually(t, "the program has ended", func() bool { return r.recorded().ExitCode == 4 })
+			if wait == "" {
+				_ = p.cmd.Process.Signal(syscall.SIGTERM)
+			}
+			p.expect(4)
+			r.leftLines()
+			if got := r.printed(); len(got) != 1501 || got[0] != "line 0" || got[1500] != "line 1500" {
+				t.Fatalf("%d lines", len(got))
+			}
+			if e := r.left(); e.ExitCode != 4 || e.Reason != "" || e.Stopped {
+				t.Fatalf("the record is %+v", e)
+			}
+			if !strings.Contains(p.stderr.String(), "a master will read") {
+				t.Errorf("Nomad's log says %s", p.stderr)
+			}
+		})
 	}
 }
 

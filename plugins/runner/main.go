@@ -3,7 +3,6 @@
 // Command det-runner is the first process of every task.
 //
 //	det-runner run     claims the attempt, runs its program, reports its end
-//	det-runner ship    delivers what `run` left behind; Nomad starts it at the end
 //	det-runner credentials FILE   prints the keys that are valid now, for a client of S3
 //	det-runner probe   says what this machine offers to tasks, as JSON
 //
@@ -64,8 +63,6 @@ func command(args []string) int {
 		return run(args[1:])
 	case attempt.ClaimVerb:
 		return attempt.Claim(os.Environ(), os.Stdin, os.Stdout, os.Stderr)
-	case "ship":
-		return attempt.Ship(os.Environ(), os.Stderr, ends())
 	case "probe":
 		return probe()
 	case credentials.Verb:
@@ -94,7 +91,7 @@ func command(args []string) int {
 		fmt.Println("det-runner", version())
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "usage: det-runner run|ship|probe|version")
+	fmt.Fprintln(os.Stderr, "usage: det-runner run|probe|version")
 	return 2 // as of det and det-master
 }
 

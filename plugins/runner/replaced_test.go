@@ -22,39 +22,34 @@ func (r *rig) piped(path string) {
 	}
 }
 
-// TestPipesInThePlaceOfFiles: the last process waits for no pipe that the program has left in the place of a file.
+// TestPipesInThePlaceOfFiles: the runner waits for no pipe that the program has left in the place of a file, and the record of its exit
+// takes the place of one.
 func TestPipesInThePlaceOfFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		paths []string
-		env   []string
-		code  int // of the last process
-		exits int
-	}{
-		"the state":              {[]string{"alloc/det/state.json"}, nil, 70, 0},
-		"the token":              {[]string{"main/secrets/det-token"}, nil, 70, 0},
-		"the addresses":          {[]string{"alloc/masters"}, []string{"DET_MASTERS_FILE=masters"}, 0, 1},
-		"lines and the record":   {[]string{"alloc/det/logs/0000000000000000" + leftover.LogSuffix, "alloc/det/" + leftover.RecordFile}, nil, 0, 1},
-		"lines that come later":  {[]string{"alloc/det/logs/0000000000000777" + leftover.LogSuffix}, nil, 0, 1},
-		"the certificate":        {[]string{"alloc/ca.pem"}, []string{"DET_MASTER_CA=ca.pem"}, 64, 0},
-		"nothing, to compare it": {nil, nil, 0, 1},
+	for name, c := range map[string]struct{ paths, env []string }{
+		"the addresses":          {[]string{"alloc/masters"}, []string{"DET_MASTERS_FILE=masters"}},
+		"lines and the record":   {[]string{"alloc/det/logs/0000000000000000" + leftover.LogSuffix, "alloc/det/" + leftover.RecordFile}, nil},
+		"lines that come later":  {[]string{"alloc/det/logs/0000000000000777" + leftover.LogSuffix}, nil},
+		"nothing, to compare it": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, sh("echo here; sleep 61.9"))
-			p := r.start("run")
-			eventually(t, "the program runs", func() bool { return len(r.printed()) == 1 })
-			_ = p.cmd.Process.Kill()
-			<-p.done
-			for _, path := range c.paths {
-				r.piped(path)
-			}
+			spec, open := gated(t, 1)
+			r := newRig(t, spec)
 			var env []string
 			for _, kv := range c.env {
 				key, file, _ := strings.Cut(kv, "=")
+				r.write("alloc/"+file, "")
 				env = append(env, key+"="+r.path("alloc", file))
 			}
-			r.start("ship", env...).expect(c.code)
-			if got := len(r.state.Exits()); got != c.exits {
-				t.Errorf("%d exit reports, want %d", got, c.exits)
+			p := r.start("run", env...)
+			eventually(t, "the program runs", func() bool { return len(r.printed()) == 1 })
+			for _, path := range c.paths {
+				r.piped(path)
+			}
+			open()
+			p.expect(4)
+			r.exit()
+			if e := r.left(); e.ExitCode != 4 {
+				t.Errorf("the record is %+v", e)
 			}
 		})
 	}

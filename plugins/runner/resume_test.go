@@ -96,8 +96,8 @@ esac`
 	r := newRig(t, spec)
 	p := r.start("run")
 	eventually(t, "the folder is being kept", func() bool { return len(r.printed()) == 1 })
-	if state, err := os.ReadFile(r.path("alloc", "det", "state.json")); err != nil || !strings.Contains(string(state), `"code": 3`) {
-		t.Errorf("while the folder is kept, the state is %s (%v)", state, err)
+	if e := r.recorded(); e.ExitCode != 3 {
+		t.Errorf("while the folder is kept, the record is %+v", e)
 	}
 	if err := os.WriteFile(store+"/go", nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
+	"github.com/detent-ml/detent/master/auth"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/fakemaster"
 )
@@ -74,6 +77,7 @@ func getProgram(paths []string) int {
 
 // A rig is a node with one Nomad allocation on it.
 type rig struct {
+	spec    v1.TaskSpec
 	t       testing.TB
 	state   *fakemaster.State
 	master  *fakemaster.Master
@@ -101,7 +105,7 @@ func newRig(t testing.TB, spec v1.TaskSpec) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, state: fakemaster.NewState(spec), self: self, root: t.TempDir()}
+	r := &rig{t: t, spec: spec, state: fakemaster.NewState(spec), self: self, root: t.TempDir()}
 	r.master = fakemaster.Start(t, r.state)
 	for _, dir := range []string{"alloc", "main/local", "main/secrets"} {
 		if err := os.MkdirAll(filepath.Join(r.root, dir), 0o777); err != nil {
@@ -240,6 +244,50 @@ func (r *rig) exit() v1.MemberExitRequest {
 
 // printed gives what the program printed, as the master has it.
 func (r *rig) printed() []string { return r.state.Lines(shipper, "task") }
+
+// recorded is the record of the exit in the allocation's folder; empty if there is none.
+func (r *rig) recorded() v1.MemberExitRequest {
+	r.t.Helper()
+	content, err := os.ReadFile(r.path("alloc", leftover.Folder, leftover.RecordFile))
+	if err != nil {
+		return v1.MemberExitRequest{}
+	}
+	record, err := leftover.Open(auth.HashToken(fakemaster.Token), content, r.spec.AllocationID, 0, nomadAlloc)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return record.Exit
+}
+
+// left is the record of the exit in the allocation's folder, which must be there.
+func (r *rig) left() v1.MemberExitRequest {
+	r.t.Helper()
+	e := r.recorded()
+	if e.ExitCode == 0 && e.Reason == "" && !e.Stopped {
+		r.t.Fatal("there is no record of the exit")
+	}
+	return e
+}
+
+// leftLines gives the master the lines in the allocation's folder, as a master reads them.
+func (r *rig) leftLines() {
+	r.t.Helper()
+	files, _ := filepath.Glob(r.path("alloc", leftover.Folder, leftover.LogFolder, "*"+leftover.LogSuffix))
+	slices.Sort(files)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for text := range strings.Lines(string(content)) {
+			line, err := leftover.ParseLine([]byte(strings.TrimSuffix(text, "\n")))
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.state.Take(v1.LogBatch{Shipper: shipper, First: line.Number, Lines: []v1.LogLine{line.Wire()}})
+		}
+	}
+}
 
 func (r *rig) expectPrinted(want ...string) {
 	r.t.Helper()

@@ -58,7 +58,8 @@ mkfifo $DET_BACKLOG_DIR/../gate; echo ready; while :; do sleep 0.02; done`))
 }
 
 func TestTheWholeGroupIsTold(t *testing.T) {
-	r, p := signalled(t, sh(`exec 2>/dev/null; (trap 'echo child; exit 0' TERM; while :; do sleep 0.02; done) & trap 'wait; exit 7' TERM; echo ready; wait`))
+	r, p := signalled(t, sh(`exec 2>/dev/null; (trap 'echo child; exit 0' TERM; : > $DET_BACKLOG_DIR/../up; while :; do sleep 0.02; done) & trap 'wait; exit 7' TERM
+until [ -e $DET_BACKLOG_DIR/../up ]; do sleep 0.02; done; echo ready; wait`))
 	p.expect(7)
 	r.expectPrinted("ready", "child")
 }

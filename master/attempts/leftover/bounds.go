@@ -4,8 +4,8 @@ import "time"
 
 // Time limits for masters and tasks that cannot reach each other. They depend on each other.
 const (
-	// Hold is how long a task waits for a master: with a request of its program, and in the
-	// last process of a Nomad allocation with log lines and the exit.
+	// Hold is how long a task waits for a master: with a request of its program, and at its end
+	// with log lines and the exit.
 	Hold = 24 * time.Hour
 	// AfterEnd is how long a token is valid after the end of its attempt, if log lines and exit
 	// are complete. If they are not, it is valid for Hold.

@@ -19,6 +19,14 @@ type Record struct {
 	Exit         v1.MemberExitRequest `json:"exit"`
 }
 
+// KilledReason is the reason of an exit while the program runs: if a master reads it, the runner was killed.
+const KilledReason = killed + "it was killed, by Nomad after the kill timeout or by the kernel because memory ran out"
+
+const killed = "the runner of this attempt ended without a report: "
+
+// Killed is the reason in place of KilledReason when Nomad says how the runner ended.
+func Killed(detail string) string { return killed + detail }
+
 // sealed is the content of the file: the record, and a proof (HMAC) that its writer has the
 // member's token. The program has this token too, and may report its own exit; no other
 // process on the node has it, and the file does not reveal it.

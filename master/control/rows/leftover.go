@@ -16,6 +16,7 @@ type LeftoverMember struct {
 	NomadAllocID string `db:"claimed_by"`
 	TokenHash    []byte `db:"token_hash"`
 	Exited       bool   `db:"exited"`
+	NomadDetail  string `db:"nomad_detail"` // what Nomad says about the end
 }
 
 // hasLeftover is true if member m may have left files on its node. Only the Nomad
@@ -35,7 +36,7 @@ func QueueLeftoverReads(ctx context.Context, db *database.DB, ids []string) erro
 // LeftoverMembers lists the members of an attempt whose leftovers have not been read.
 func LeftoverMembers(ctx context.Context, db *database.DB, allocation string) ([]LeftoverMember, error) {
 	return database.Rows[LeftoverMember](ctx, db, `
-		SELECT m.allocation_id, m.rank, a.task_id, m.node_name, m.claimed_by, m.token_hash, m.exited_at IS NOT NULL AS exited
+		SELECT m.allocation_id, m.rank, a.task_id, m.node_name, m.claimed_by, m.token_hash, m.exited_at IS NOT NULL AS exited, m.nomad_detail
 		FROM members m JOIN allocations a ON a.id = m.allocation_id
 		WHERE m.allocation_id = $1 AND `+hasLeftover+` ORDER BY m.rank`, allocation)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
+	"github.com/detent-ml/detent/master/auth"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -183,28 +185,30 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-func TestStateIsWrittenWhole(t *testing.T) {
+// TestARecordOfTheEnd: from the claim on, the allocation's folder has a record of the exit, of a killed runner until the program has ended.
+func TestARecordOfTheEnd(t *testing.T) {
 	p := &NomadTask{AllocDir: t.TempDir(), NomadAllocID: "n-1"}
-	path := p.statePath()
-	s := state{AllocationID: "a", Token: "secret", Ended: &ended{Code: 3, Reason: "x"}}
-	if err := s.save(p); err != nil {
-		t.Fatal(err)
-	}
-	got, err := loadState(path)
-	if err != nil || got.Token != "" || *got.Ended != *s.Ended {
-		t.Fatalf("%+v %v", got, err)
+	path := p.shared(leftover.RecordFile)
+	s := state{AllocationID: "a", Rank: 2, Token: "secret", Matches: []v1.LogMatch{{Policy: 1, Line: "x"}}}
+	for _, want := range []v1.MemberExitRequest{{ExitCode: 137, Reason: leftover.KilledReason}, {ExitCode: 3, Reason: "x"}} {
+		if err := s.save(p); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil || strings.Contains(string(content), "secret") {
+			t.Fatalf("%s %v", content, err)
+		}
+		got, err := leftover.Open(auth.HashToken("secret"), content, "a", 2, "n-1")
+		if err != nil || got.Exit.ExitCode != want.ExitCode || got.Exit.Reason != want.Reason || len(got.Exit.LogMatches) != 1 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		s.Ended = &ended{Code: 3, Reason: "x"}
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v %v", info, err)
 	}
-	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 2 { // with the record of the exit
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
 		t.Fatalf("%v", left)
-	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := loadState(path); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Fatalf("%v", err)
 	}
 }
 

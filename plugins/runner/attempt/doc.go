@@ -9,6 +9,5 @@
 //	finish      the last log lines and the exit report
 //
 // A step that fails ends the attempt with a reason. After a claim, finish always runs; what it
-// cannot deliver stays in the allocation's shared folder, from where Ship sends it, in the
-// process that Nomad starts after this one.
+// cannot deliver stays in the allocation's folder, where a master reads it through Nomad.
 package attempt

@@ -8,29 +8,31 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 )
 
-// finish delivers the remaining log lines and the exit report. What it cannot deliver soon is
-// left to the allocation's last process.
+const (
+	// linesFirst is how long the exit report waits for the last lines, because it says whether all were sent.
+	linesFirst = 2 * time.Second
+	// hurry is how long the runner goes on when Nomad has stopped the task: Nomad kills it after the kill timeout.
+	hurry = 3 * time.Second
+)
+
+// finish delivers the remaining log lines and the exit report. It waits for a master as long as a request of the
+// program would have, or as DET_LOG_WAIT_TIME says. What it cannot deliver by then stays in the allocation's
+// folder, where a master reads it.
 func (r *run) finish(shipper *logs.Shipper) {
+	r.over.Store(true)
 	r.save()
 	shipper.Finish()
-	bound := 30 * time.Second
-	if n, err := strconv.Atoi(r.spec.Env["DET_LOG_WAIT_TIME"]); err == nil && n >= 0 {
-		bound = time.Duration(n) * time.Second
-	}
-	if r.stop.asked() {
-		bound = min(bound, 3*time.Second) // Nomad kills the task after its kill timeout
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	patience := r.patience()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// The report says whether all lines were sent, so the lines are sent first, for a short
-	// time.
-	r.state.LogsDone = waitFor(shipper, min(2*time.Second, bound/2))
-	err := reportExit(ctx, r.masters, &r.state, bound)
-	if err != nil {
-		r.sayLast("the exit report was not delivered; the allocation's last process will retry: %v", err)
+	go r.endSoon(ctx, cancel)
+	r.state.LogsDone = waitFor(shipper, min(linesFirst, patience/2))
+	if err := reportExit(ctx, r.masters, &r.state, patience); err != nil {
+		r.sayLast("the exit report was not delivered; a master will read it in %s: %v", r.p.shared(), err)
 	}
 	if !r.state.LogsDone {
 		select {
@@ -40,9 +42,31 @@ func (r *run) finish(shipper *logs.Shipper) {
 		r.state.LogsDone = waitFor(shipper, 0)
 	}
 	if !r.state.LogsDone {
-		r.sayLast("no master accepted the last log lines; they are in %s, and the allocation's last process sends them", r.backlog.Dir())
+		r.sayLast("no master accepted the last log lines; a master will read them in %s", r.backlog.Dir())
 	}
 	r.save()
+}
+
+// patience is how long finish waits for a master.
+func (r *run) patience() time.Duration {
+	if n, err := strconv.Atoi(r.spec.Env["DET_LOG_WAIT_TIME"]); err == nil && n >= 0 {
+		return min(time.Duration(n)*time.Second, leftover.Hold)
+	}
+	return leftover.Hold
+}
+
+// endSoon cancels soon after Nomad has stopped the task.
+func (r *run) endSoon(ctx context.Context, cancel func()) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-r.stop.nomad:
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(hurry):
+		cancel()
+	}
 }
 
 // sayLast writes to Nomad's log only: the backlog is complete.

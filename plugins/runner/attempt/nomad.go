@@ -36,6 +36,11 @@ type NomadTask struct {
 	PrivateRoot bool
 }
 
+const dockerDriver = "docker"
+
+// driver is the Nomad driver that runs this process.
+func (p *NomadTask) driver() string { return p.Env["DET_DRIVER"] }
+
 // healthPort is the label of the port for health checks.
 const healthPort = "runner"
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -48,8 +49,8 @@ func reportExit(ctx context.Context, list *masters.List, s *state, within time.D
 	return err
 }
 
-// logSender sends batches of lines to a master.
-func logSender(list *masters.List, token string, over time.Duration) logs.Sender {
+// logSender sends batches of lines to a master. ended says that the program has ended.
+func logSender(list *masters.List, token string, ended *atomic.Bool) logs.Sender {
 	return func(ctx context.Context, batch v1.LogBatch) (int64, error) {
 		body, err := v1.Marshal(batch)
 		if err != nil {
@@ -69,6 +70,10 @@ func logSender(list *masters.List, token string, over time.Duration) logs.Sender
 			var refusal *masters.Refusal
 			if !errors.As(err, &refusal) || ctx.Err() != nil {
 				return 0, err
+			}
+			over := overAfter
+			if ended.Load() {
+				over = overAfterEnd
 			}
 			switch verdict := judge(refusal, tries, time.Since(began) > over); {
 			case verdict != nil:

@@ -47,8 +47,8 @@ func (r *run) restore(box *sandbox.Box, t *task) error {
 }
 
 // keep stores the folder after the program has ended. Rank 0 keeps it for all: every member restores it. If the attempt must end, there is as much time
-// as is left for a program. How the program ended is stored before: if this process dies while it keeps the folder, the last process of the
-// allocation reports it.
+// as is left for a program. How the program ended is stored before: if this process dies while it keeps the folder, a
+// master reads it on the node.
 func (r *run) keep(box *sandbox.Box, t *task, end *ended) {
 	if r.spec.Resume == "" || r.spec.Rank != 0 {
 		return

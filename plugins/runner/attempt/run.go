@@ -64,6 +64,7 @@ type run struct {
 	secrets   []string // values of spec.Secrets
 	client    *nomadClient
 	gaveWay   *ended           // the end of a program that a signal preempted
+	over      atomic.Bool      // the program has ended
 	abandoned atomic.Bool      // nobody has answered for so long that another attempt may begin
 	account   *account.Account // as which the program runs; nil: that of this process
 
@@ -127,22 +128,15 @@ func (r *run) course() int {
 		AllocationID: r.spec.AllocationID, TaskID: r.spec.TaskID, Rank: r.spec.Rank,
 		Shipper: r.p.NomadAllocID + "/" + strconv.Itoa(r.spec.Rank), Token: r.token,
 	}
-	if err := r.p.keepToken(r.token); err != nil {
-		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
-	}
 	r.save()
-	backlog, err := logs.OpenBacklog(r.p.shared("logs"), logs.Limits{Disk: bytesOf(r.p.Env["DET_LOG_BACKLOG_MAX_BYTES"])})
-	if err != nil {
-		r.journal.Errorf("%v", err)
-		return CodeInternal
-	}
+	backlog := logs.NewBacklog(r.p.shared("logs"), logs.Limits{Disk: bytesOf(r.p.Env["DET_LOG_BACKLOG_MAX_BYTES"])})
 	r.backlog = backlog
 	defer backlog.Close()
 	r.journal.Attach(backlog)
 	if r.spec.Begins != "" {
 		r.journal.Infof("%s", r.spec.Begins)
 	}
-	shipper := logs.NewShipper(backlog, r.batchHead(), logSender(r.masters, r.token, overAfter), func(err error) {
+	shipper := logs.NewShipper(backlog, r.batchHead(), logSender(r.masters, r.token, &r.over), func(err error) {
 		r.journal.Errorf("%v", err)
 	})
 	shipping, stopShipping := context.WithCancel(context.Background())
@@ -174,10 +168,10 @@ func (r *run) batchHead() v1.LogBatch {
 	return v1.LogBatch{AllocationID: r.state.AllocationID, TaskID: r.state.TaskID, Shipper: r.state.Shipper}
 }
 
-// save stores what the allocation's last process needs.
+// save stores what a master needs to know if this process is killed.
 func (r *run) save() {
 	if err := r.state.save(r.p); err != nil {
-		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
+		r.journal.Warnf("if this process is killed, nobody will know how the attempt ended: %v", err)
 	}
 }
 

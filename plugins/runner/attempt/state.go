@@ -3,55 +3,41 @@
 package attempt
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/auth"
 	v1 "github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
-// A state is what the allocation's last process needs to know. Everybody who may read an
-// allocation's files in Nomad can read it, so the attempt's token is stored elsewhere
-// (token.go).
+// A state is how an attempt ends on this node, as far as its runner knows. While the program runs, it is kept as a record of
+// a runner that was killed: a master reads the record if there is no report (package leftover).
 type state struct {
-	AllocationID string `json:"allocation_id"`
-	TaskID       string `json:"task_id"`
-	Rank         int    `json:"rank"`
-	Shipper      string `json:"shipper"`
-	Token        string `json:"-"`
-	Stopped      bool   `json:"stopped"`   // Nomad stopped the task before its end
-	Ended        *ended `json:"ended"`     // nil while the program runs, or if its runner was killed
-	Delivered    bool   `json:"delivered"` // a master accepted the exit report
-	LogsDone     bool   `json:"logs_done"` // a master accepted the last line
+	AllocationID string
+	TaskID       string
+	Rank         int
+	Shipper      string
+	Token        string
+	Stopped      bool   // Nomad stopped the task before its end
+	Ended        *ended // nil while the program runs
+	Delivered    bool   // a master accepted the exit report
+	LogsDone     bool   // a master accepted the last line
 	// Matches are the lines that matched log policies. Every exit report contains them.
-	Matches []v1.LogMatch `json:"matches,omitempty"`
+	Matches []v1.LogMatch
 }
 
 // ended is how the attempt ended on this node.
 type ended struct {
-	Code   int    `json:"code"`
-	Reason string `json:"reason"` // "": the program exited by itself
-	Unfit  bool   `json:"unfit"`  // prevented by the node
+	Code   int
+	Reason string // "": the program exited by itself
+	Unfit  bool   // prevented by the node
 	// Preempted says how the program ended after the signal that preempted it: v1.PreemptedExited or PreemptedKilled.
-	Preempted string `json:"preempted,omitempty"`
+	Preempted string
 }
 
-func (p *NomadTask) statePath() string { return p.shared("state.json") }
-
-// save writes the state, and after the program's end also the record of its exit, which a
-// master may have to read on the node.
+// save writes the record of the exit, which a master may have to read on the node.
 func (s *state) save(p *NomadTask) error {
-	content, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := replaceFile(p.statePath(), content); err != nil || s.Ended == nil {
-		return err
-	}
 	record, err := leftover.Seal(auth.HashToken(s.Token), leftover.Record{AllocationID: s.AllocationID, Rank: s.Rank, NomadAllocID: p.NomadAllocID, Exit: s.exit()})
 	if err != nil {
 		return err
@@ -61,7 +47,11 @@ func (s *state) save(p *NomadTask) error {
 
 // exit is the exit report.
 func (s *state) exit() v1.MemberExitRequest {
-	return v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: s.Ended.Unfit, Preempted: s.Ended.Preempted, LogMatches: s.Matches}
+	end := s.Ended
+	if end == nil {
+		end = &ended{Code: codeKilled, Reason: leftover.KilledReason}
+	}
+	return v1.MemberExitRequest{ExitCode: end.Code, Reason: end.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: end.Unfit, Preempted: end.Preempted, LogMatches: s.Matches}
 }
 
 // replaceFile writes a file so that a reader sees either the old or the new content.
@@ -87,16 +77,4 @@ func replaceFile(path string, content []byte) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
-}
-
-func loadState(path string) (*state, error) {
-	content, err := regular.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	var s state
-	if err := json.Unmarshal(content, &s); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
-	}
-	return &s, nil
 }

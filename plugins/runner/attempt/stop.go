@@ -27,6 +27,7 @@ type stopper struct {
 	ctx    context.Context // ends at the first order to stop
 	cancel context.CancelCauseFunc
 	first  chan struct{} // closed by the first order
+	nomad  chan struct{} // closed by Nomad's first signal
 	second chan struct{} // closed by Nomad's second signal
 
 	preempted chan struct{} // closed by preempt
@@ -44,7 +45,7 @@ type stopper struct {
 // newStopper handles signals until release is called.
 func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{}), preempted: make(chan struct{})}
+	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), nomad: make(chan struct{}), second: make(chan struct{}), preempted: make(chan struct{})}
 	quit := make(chan struct{})
 	go func() {
 		for {
@@ -66,7 +67,10 @@ func (s *stopper) received() {
 	n := s.signals
 	s.mu.Unlock()
 	s.order("Nomad ended the task")
-	if n == 2 {
+	switch n {
+	case 1:
+		close(s.nomad)
+	case 2:
 		close(s.second)
 	}
 }

@@ -434,12 +434,20 @@ func (s *State) claim(body []byte) answer {
 	return send(v1.ClaimResponse{Token: Token, Spec: spec})
 }
 
-// logs stores the lines of a batch that it does not have yet.
+// logs is the endpoint that stores lines.
 func (s *State) logs(body []byte) answer {
 	var b v1.LogBatch
 	if err := v1.Unmarshal(body, &b); err != nil {
 		return no(400, "%v", err)
 	}
+	return send(v1.LogBatchResponse{Next: s.take(b)})
+}
+
+// Take stores the lines of a batch as the endpoint does.
+func (s *State) Take(b v1.LogBatch) { s.with(func() { s.take(b) }) }
+
+// take stores the lines that are not there yet, and returns the number of the next one.
+func (s *State) take(b v1.LogBatch) int64 {
 	s.batches++
 	next := int64(len(s.lines[b.Shipper])) + int64(len(s.gaps[b.Shipper]))
 	for n := next; n < b.First && len(b.Lines) > 0; n++ {
@@ -455,7 +463,7 @@ func (s *State) logs(body []byte) answer {
 	if b.Done {
 		s.done[b.Shipper] = true
 	}
-	return send(v1.LogBatchResponse{Next: next})
+	return next
 }
 
 func (s *State) rendezvous(rank string) answer {

@@ -3,17 +3,14 @@ package logs
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
 // Limits limit the size of a Backlog. Zero means the default.
@@ -56,36 +53,11 @@ type cursor struct {
 	number int64
 }
 
-// OpenBacklog opens the backlog in a folder, and creates the folder if necessary. Lines of an
-// earlier process come first.
-func OpenBacklog(dir string, limits Limits) (*Backlog, error) {
+// NewBacklog makes the backlog of a log in a folder, which it creates if necessary.
+func NewBacklog(dir string, limits Limits) *Backlog {
 	s := &Backlog{dir: dir, limits: limits.withDefaults(), changed: make(chan struct{})}
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
-		if _, ok := leftover.FirstLine(filepath.Base(path)); !ok {
-			continue // the program made it
-		}
-		seg, err := openSegment(path)
-		if errors.Is(err, regular.ErrOther) {
-			continue // the program made it
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the backlog of the log: %w", err)
-		}
-		if n := len(s.segments); n > 0 && seg.first > s.segments[n-1].next {
-			last := s.segments[n-1]
-			s.segments = append(s.segments, notice(last.next, seg.first, "while their runner could not store them"))
-		}
-		s.segments = append(s.segments, seg)
-	}
-	if len(s.segments) == 0 {
-		s.roll(0)
-	}
-	return s, nil
+	s.roll(0)
+	return s
 }
 
 // Dir is the folder of the backlog.
@@ -324,16 +296,6 @@ func (s *Backlog) Taken(next int64) {
 		}
 		s.segments[0].remove()
 		s.segments = s.segments[1:]
-	}
-}
-
-// SkipTo sets the number of the next line, if it would be lower: the master has lines up to
-// that number that this backlog does not know.
-func (s *Backlog) SkipTo(next int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.active().next < next {
-		s.roll(next)
 	}
 }
 

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,23 +69,4 @@ func TestAFullDisk(t *testing.T) {
 	}
 	fill(s, n, n+10)
 	expectLines(t, readAll(t, s, int64(n)), n, n+10)
-}
-
-// TestForeignFilesInTheFolder: what the program has made in the folder of the lines does not keep them from their master.
-func TestForeignFilesInTheFolder(t *testing.T) {
-	dir := t.TempDir()
-	s := backlog(t, dir, Limits{})
-	fill(s, 0, 3)
-	s.Close()
-	err := errors.Join(os.Mkdir(filepath.Join(dir, "9.log"), 0o755), syscall.Mkfifo(filepath.Join(dir, "8.log"), 0o644),
-		os.WriteFile(filepath.Join(dir, "mine.log"), []byte("text"), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err = OpenBacklog(dir, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	expectLines(t, readAll(t, s, 0), 0, 3)
 }

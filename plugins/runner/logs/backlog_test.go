@@ -10,10 +10,7 @@ import (
 
 func backlog(t *testing.T, dir string, limits Limits) *Backlog {
 	t.Helper()
-	s, err := OpenBacklog(dir, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewBacklog(dir, limits)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -100,41 +97,6 @@ func TestOneAppendMayFillManySegments(t *testing.T) {
 	expectLines(t, readAll(t, s, 0), 0, 200)
 	if n := len(segments(t, s.Dir())); n < 10 {
 		t.Fatalf("%d segments", n)
-	}
-}
-
-func TestBacklogIsReadByAnotherProcess(t *testing.T) {
-	dir := t.TempDir()
-	s := backlog(t, dir, Limits{Segment: 500})
-	fill(s, 0, 50)
-	s.Taken(20)
-	s.Close()
-	list := segments(t, dir)
-	f, err := os.OpenFile(list[len(list)-1], os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("50\t1700000000\tstdou"); err != nil { // torn by a kill
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	s = backlog(t, dir, Limits{Segment: 500})
-	if s.Next() != 50 {
-		t.Fatalf("the next number is %d", s.Next())
-	}
-	expectLines(t, readAll(t, s, 20), 20, 50)
-	fill(s, 50, 60)
-	expectLines(t, readAll(t, s, 20), 20, 60)
-}
-
-func TestSkipTo(t *testing.T) {
-	s := backlog(t, t.TempDir(), Limits{})
-	s.SkipTo(100)
-	fill(s, 100, 110)
-	expectLines(t, readAll(t, s, 100), 100, 110)
-	s.SkipTo(50)
-	if s.Next() != 110 {
-		t.Fatalf("the next number is %d", s.Next())
 	}
 }
 

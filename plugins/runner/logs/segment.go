@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -35,40 +34,6 @@ func createSegment(dir string, first int64) (*segment, error) {
 		return nil, err
 	}
 	return &segment{first: first, next: first, file: f, path: path}, nil
-}
-
-// openSegment reads a segment of an earlier process. An incomplete last line is cut off.
-func openSegment(path string) (*segment, error) {
-	first, ok := leftover.FirstLine(filepath.Base(path))
-	if !ok {
-		return nil, fmt.Errorf("%s is no log segment: its name must be a number", path)
-	}
-	f, err := regular.Open(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.LimitReader(f, regular.Max)) // a segment is much shorter
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	s := &segment{first: first, next: first, file: f, path: path}
-	for {
-		end := bytes.IndexByte(content[s.size:], '\n')
-		if end < 0 {
-			break
-		}
-		l, err := leftover.ParseLine(content[s.size : s.size+int64(end)])
-		if err != nil || l.Number != s.next {
-			break
-		}
-		s.next++
-		s.size += int64(end) + 1
-	}
-	if s.size < int64(len(content)) {
-		_ = f.Truncate(s.size)
-	}
-	return s, nil
 }
 
 // write appends encoded lines. An error leaves the segment unchanged.

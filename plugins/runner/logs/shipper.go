@@ -61,19 +61,6 @@ func (s *Shipper) Done() <-chan struct{} { return s.done }
 // Err is, after Done, why some lines were not accepted; nil if all were.
 func (s *Shipper) Err() error { return s.err }
 
-// Resume asks the master for the number of the next line, so that the shipper repeats no lines,
-// and new lines get the following numbers.
-func (s *Shipper) Resume(ctx context.Context) (int64, error) {
-	batch := s.head
-	next, err := s.send(ctx, batch)
-	if err != nil {
-		return 0, err
-	}
-	s.backlog.SkipTo(next)
-	s.backlog.Taken(next)
-	return next, nil
-}
-
 // Run sends lines from a number on until Finish and all lines are accepted, the context ends,
 // or the master accepts no more.
 func (s *Shipper) Run(ctx context.Context, from int64) {
@@ -117,7 +104,7 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 		}
 		next = end
 		if has > batch.First {
-			next = has // the master accepted a part, or has more lines from an earlier process
+			next = has // the master accepted a part, or has more: an answer was lost
 		}
 		s.backlog.Taken(next)
 		if batch.Done && next >= s.backlog.Next() {
