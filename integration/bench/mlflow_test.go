@@ -24,22 +24,34 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pyenv"
 )
 
-// patientWire is a wire whose server closes connections that are idle for some seconds, as MLflow's does.
+// patientWire is a wire whose server closes connections that are idle for some seconds, as MLflow's does, or replaces a worker.
 type patientWire struct{ *wire }
+
+// maxRedials is how often a call is repeated on another connection.
+const maxRedials = 20
 
 func (w patientWire) call(method, path, token string, body []byte) ([]byte, error) {
 	answer, err := w.wire.call(method, path, token, body)
-	if err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
-		return answer, err
+	for range maxRedials {
+		if err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+			break
+		}
+		if err := w.redial(); err != nil {
+			return nil, err
+		}
+		answer, err = w.wire.call(method, path, token, body)
 	}
+	return answer, err
+}
+
+func (w patientWire) redial() (err error) {
 	var d net.Dialer
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if w.conn, err = d.DialContext(ctx, "tcp", w.host); err != nil {
-		return nil, err
+	if w.conn, err = d.DialContext(ctx, "tcp", w.host); err == nil {
+		w.r = bufio.NewReaderSize(w.conn, 64<<10)
 	}
-	w.r = bufio.NewReaderSize(w.conn, 64<<10)
-	return w.wire.call(method, path, token, body)
+	return err
 }
 
 // mlflowCall is the path of a call of MLflow's interface below its server.
@@ -68,7 +80,8 @@ func (r *rig) theirMLflow(b *testing.B) (address string, db *pgxpool.Pool) {
 	defer log.Close()
 	_, rest, _ := strings.Cut(dsn, "://")
 	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), python, "-m", "mlflow", "server", "--backend-store-uri", "postgresql+psycopg2://"+rest,
-		"--host", "127.0.0.1", "--port", strconv.Itoa(port), "--artifacts-destination", b.TempDir())
+		"--host", "127.0.0.1", "--port", strconv.Itoa(port), "--artifacts-destination", b.TempDir(),
+		"--uvicorn-opts", "--timeout-worker-healthcheck 120") // on a busy machine uvicorn kills workers that do not answer for 5 s
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = b.TempDir(), log, log, append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true", "DO_NOT_TRACK=true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -207,13 +220,17 @@ func (r *rig) manyRuns(b *testing.B, theirs *pgxpool.Pool) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	// A copy of a run that has ended: the loop of the master reads all experiments that have not.
+	if _, err := (patientWire{dial(b, r.MasterURL)}).call("POST", "/mlflow"+mlflowCall("runs/update"), r.client.Token(), fmt.Appendf(nil, `{"run_id":"%d","status":"FINISHED"}`, template)); err != nil {
+		b.Fatal(err)
+	}
 	var experiment int
 	if err := r.db.QueryRow(b.Context(), `SELECT experiment_id FROM trials WHERE id = $1`, template).Scan(&experiment); err != nil {
 		b.Fatal(err)
 	}
 	r.fill(b, experiment, runs)
 	for _, sql := range []string{
-		`UPDATE trials t SET state = 'COMPLETED', ended_at = now(), alive_at = NULL, metadata = jsonb_build_object('mlflow', jsonb_build_object(
+		`UPDATE trials t SET metadata = jsonb_build_object('mlflow', jsonb_build_object(
 			'params', (SELECT jsonb_object_agg('p' || p, ((t.id * 7 + p) % 100)::text) FROM generate_series(0, 9) p),
 			'tags', jsonb_build_object('a', 'x' || t.id % 10, 'b', 'y', 'c', 'z'))) WHERE t.metadata ? 'mlflow'`,
 		`INSERT INTO trial_summaries (trial_id, summary) SELECT t.id, jsonb_build_object('avg_metrics', (SELECT jsonb_object_agg('m' || n,

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -434,10 +435,13 @@ func TestMLflowSearchSeesWhatWasLogged(t *testing.T) {
 	for i := range 3 {
 		run := me.newMLflowRun("1")
 		for step := range 3 {
-			me.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,"key":"score","value":%d,"step":%d,"timestamp":1700000000000}`, run, 10*i+step, step)).ok()
+			for _, key := range []string{"score", "loss", "accuracy"} { // the later ones are merged into the report of the first
+				me.post(mlflowPath("runs/log-metric"), fmt.Sprintf(`{"run_id":%q,"key":%q,"value":%d,"step":%d,"timestamp":1700000000000}`, run, key, 10*i+step, step)).ok()
+			}
 		}
 	}
-	for body, want := range map[string]string{`"filter":"metrics.score >= 22"`: "3", `"filter":"metrics.score = 2"`: "1", `"filter":"metrics.score = 1"`: "", `"order_by":["metrics.score DESC"]`: "3 2 1"} {
+	for body, want := range map[string]string{`"filter":"metrics.score >= 22"`: "3", `"filter":"metrics.score = 2"`: "1", `"filter":"metrics.score = 1"`: "", `"order_by":["metrics.score DESC"]`: "3 2 1",
+		`"filter":"metrics.accuracy = 2"`: "1", `"filter":"metrics.accuracy = 1"`: "", `"order_by":["metrics.accuracy DESC"]`: "3 2 1"} {
 		var got struct {
 			Runs []struct {
 				Info struct {
@@ -453,5 +457,57 @@ func TestMLflowSearchSeesWhatWasLogged(t *testing.T) {
 		if text := strings.Join(ids, " "); text != want {
 			t.Errorf("%s finds %q, want %q", body, text, want)
 		}
+	}
+}
+
+// TestMLflowRunsAreCreatedWhole: a run that cannot be created leaves no experiment.
+func TestMLflowRunsAreCreatedWhole(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	r.exec(`CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the master ends here'; END $$`)
+	r.exec(`CREATE TRIGGER reject BEFORE UPDATE OF run_id ON trials FOR EACH ROW EXECUTE FUNCTION reject()`)
+	me.post(mlflowPath("runs/create"), `{"experiment_id":"1"}`).is(500)
+	if n := r.text(`SELECT ((SELECT count(*) FROM experiments) + (SELECT count(*) FROM trials) + (SELECT count(*) FROM tasks))::text`); n != "0" {
+		t.Errorf("%s experiments, trials and tasks are left", n)
+	}
+	r.exec(`DROP TRIGGER reject ON trials`)
+	if run := me.newMLflowRun("1"); run == "" {
+		t.Error("no run")
+	}
+}
+
+// TestMLflowEndTimes: a run has ended when its program says, but not before it started and not in the future.
+func TestMLflowEndTimes(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	for _, c := range []struct{ end, want string }{
+		{"1700000100000", "1700000100000"}, {"1600000000000", "1700000000000"}, {"1700000000001", "1700000000001"},
+	} {
+		var made struct {
+			Run struct {
+				Info struct {
+					ID string `json:"run_id"`
+				}
+			}
+		}
+		me.post(mlflowPath("runs/create"), `{"experiment_id":"1","start_time":1700000000000}`).ok().into(&made)
+		var got struct {
+			Info struct {
+				End json.Number `json:"end_time"`
+			} `json:"run_info"`
+		}
+		me.post(mlflowPath("runs/update"), fmt.Sprintf(`{"run_id":%q,"status":"FINISHED","end_time":%s}`, made.Run.Info.ID, c.end)).ok().into(&got)
+		if got.Info.End.String() != c.want {
+			t.Errorf("ended at %s: %s, want %s", c.end, got.Info.End, c.want)
+		}
+		me.post(mlflowPath("runs/update"), fmt.Sprintf(`{"run_id":%q,"status":"RUNNING","end_time":%s}`, made.Run.Info.ID, c.end)).ok()
+	}
+	if n := r.text(`SELECT ((SELECT count(*) FROM experiments WHERE ended_at IS NOT NULL) + (SELECT count(*) FROM trials WHERE ended_at IS NOT NULL) + (SELECT count(*) FROM tasks WHERE ended_at IS NOT NULL))::text`); n != "0" {
+		t.Errorf("%s runs that go on have ended", n)
+	}
+	run := me.newMLflowRun("1")
+	me.post(mlflowPath("runs/update"), fmt.Sprintf(`{"run_id":%q,"status":"FAILED","end_time":4000000000000}`, run)).ok()
+	if n := r.text(`SELECT count(*)::text FROM experiments e JOIN trials t ON t.experiment_id = e.id WHERE t.id = $1::text::int AND t.ended_at = e.ended_at AND t.ended_at BETWEEN now() - interval '1 minute' AND now()`, run); n != "1" {
+		t.Error("a run has ended in the future")
 	}
 }

@@ -113,9 +113,9 @@ func (a *API) registerWorkspaces() {
 func (a *API) registerMLflow(places workspaces.Deps) {
 	changed := func() { a.bus.Publish(lifecycle.TopicIntent) }
 	mlflow.Routes(a.router, mlflow.Deps{DB: a.db, Writer: a.taskIO.metrics, NewProject: places.NewProject, NewWorkspace: places.New, Admit: a.users.Admit, Changed: changed, Files: a.checkpoints,
-		Create: func(ctx context.Context, c *rest.Call, who auth.Who, req *v1.CreateExperimentRequest) (int, error) {
+		Create: func(ctx context.Context, c *rest.Call, who auth.Who, req *v1.CreateExperimentRequest, also func(ctx context.Context, tx *database.DB, id int) error) (int, error) {
 			by := launch.SubmitterOf(c)
-			by.Who = who
+			by.Who, by.Also = who, also
 			e, err := a.launcher.Create(ctx, by, req)
 			if err != nil {
 				return 0, err

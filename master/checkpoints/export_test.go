@@ -5,3 +5,6 @@ const (
 	MaxNewStorages  = maxNewStorages
 	MaxStorageBytes = maxStorageBytes
 )
+
+// RecordLogged records a file that was written.
+var RecordLogged = recordLogged

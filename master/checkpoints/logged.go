@@ -109,7 +109,16 @@ func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt
 	if err := to.put(ctx, name, from, size); err != nil {
 		return err
 	}
-	err = recordLogged(ctx, d.DB, id, name, size)
+	err = recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
+		body, info, err := to.open(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fault.Wrap(fault.Conflict, err, "file %s was removed while it was written; try again", name)
+		}
+		if err != nil {
+			return 0, err
+		}
+		return info.size, body.Close()
+	})
 	if err == nil {
 		return nil
 	}

@@ -138,13 +138,22 @@ func (s loggedState) check(id string) error {
 	return nil
 }
 
-// recordLogged records a file that was written. Requests for one checkpoint wait for each other, so none is lost.
-func recordLogged(ctx context.Context, db *database.DB, id, name string, size int64) error {
+// recordLogged records a file that was written. Requests for one checkpoint wait for each other, so none is lost. If the file was recorded before,
+// another request may have written it after this one: then stored tells what the storage has. So the last one that records a file records
+// what was written last, because each request writes before it records.
+func recordLogged(ctx context.Context, db *database.DB, id, name string, size int64, stored func(ctx context.Context) (int64, error)) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
 		if err := tx.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR NO KEY UPDATE`, id); err != nil {
 			return err
 		}
-		err := tx.Exec(ctx, `UPDATE checkpoints SET size = size + $3 - coalesce((resources ->> $2)::bigint, 0), resources = resources || jsonb_build_object($2::text, $3::bigint)
+		before, err := loggedSize(ctx, tx, id, name)
+		if err == nil && before != nil {
+			size, err = stored(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		err = tx.Exec(ctx, `UPDATE checkpoints SET size = size + $3 - coalesce((resources ->> $2)::bigint, 0), resources = resources || jsonb_build_object($2::text, $3::bigint)
 			WHERE uuid = $1`, id, name, size)
 		if err != nil {
 			return database.BadData(err)

@@ -1,6 +1,7 @@
 package checkpoints_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -72,4 +73,27 @@ func TestNamesOfLoggedFiles(t *testing.T) {
 			t.Errorf("%q: %v", fmt.Sprintf("%.20s", bad), err)
 		}
 	}
+}
+
+// TestConcurrentUploadsOfOneFile: whichever request records a file last, the record has the size of what the storage has.
+func TestConcurrentUploadsOfOneFile(t *testing.T) {
+	w := newWorld(t)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0)
+	w.Attempt(trial, 1, 1)
+	id, err := checkpoints.AddLogged(t.Context(), w.DB, trial, checkpoints.LoggedByRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(size, stored int64) {
+		t.Helper()
+		if err := checkpoints.RecordLogged(t.Context(), w.DB, id, "a.bin", size, func(context.Context) (int64, error) { return stored, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Text(`SELECT format('%s %s', resources ->> 'a.bin', size) FROM checkpoints WHERE uuid = $1`, id); got != fmt.Sprint(stored, " ", stored) {
+			t.Errorf("recorded %s, want %d", got, stored)
+		}
+	}
+	record(10, 10)
+	record(20, 30) // another request has written 30 bytes since this one wrote its 20
+	record(30, 30)
 }

@@ -56,44 +56,48 @@ type NewUnmanagedTrial struct {
 
 // CreateUnmanagedTrial inserts a trial, or finds the one with the external id.
 func CreateUnmanagedTrial(ctx context.Context, db *database.DB, n NewUnmanagedTrial) (id int, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		id, err = CreateUnmanagedTrialIn(ctx, tx, n)
+		return err
+	})
+	return id, err
+}
+
+// CreateUnmanagedTrialIn is CreateUnmanagedTrial in a transaction of the caller.
+func CreateUnmanagedTrialIn(ctx context.Context, tx *database.DB, n NewUnmanagedTrial) (id int, err error) {
 	type owner struct {
 		JobID string `db:"job_id"`
 		Seed  int64  `db:"seed"`
 		Next  int    `db:"next"`
 		There *int   `db:"there"`
 	}
-	err = db.Tx(ctx, func(tx *database.DB) error {
-		if err := lockUnmanaged(ctx, tx, n.ExperimentID); err != nil {
-			return err
-		}
-		o, err := database.Row[owner](ctx, tx, "experiment", `
-			SELECT e.job_id::text, e.seed, (SELECT coalesce(max(number) + 1, 0) FROM trials t WHERE t.experiment_id = e.id) AS next,
-				(SELECT id FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2) AS there
-			FROM experiments e WHERE e.id = $1`, n.ExperimentID, n.ExternalID)
-		if err != nil {
-			return err
-		}
-		if o.There != nil {
-			id = *o.There
-			return nil
-		}
-		if o.Next >= maxUnmanagedTrials {
-			return fault.New(fault.Invalid, "experiment %d has %d trials, the maximum of an unmanaged experiment; create another experiment", n.ExperimentID, o.Next)
-		}
-		t := trial.Row{ExperimentID: n.ExperimentID, Number: o.Next, TaskID: trial.TaskID(n.ExperimentID, o.JobID, o.Next), HParams: n.HParams,
-			Seed: o.Seed, Name: fmt.Sprintf("Trial %d of experiment %d", o.Next+1, n.ExperimentID), Idle: true}
-		s := &database.Statements{}
-		QueueNewTrial(s, t)
-		if err := s.Send(ctx, tx); err != nil {
-			return database.BadData(err)
-		}
-		id, err = database.Scalar[int](ctx, tx, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
-		if err != nil {
-			return database.BadData(err)
-		}
-		return settleUnmanaged(ctx, tx, n.ExperimentID)
-	})
-	return id, err
+	if err := lockUnmanaged(ctx, tx, n.ExperimentID); err != nil {
+		return 0, err
+	}
+	o, err := database.Row[owner](ctx, tx, "experiment", `
+		SELECT e.job_id::text, e.seed, (SELECT coalesce(max(number) + 1, 0) FROM trials t WHERE t.experiment_id = e.id) AS next,
+			(SELECT id FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2) AS there
+		FROM experiments e WHERE e.id = $1`, n.ExperimentID, n.ExternalID)
+	switch {
+	case err != nil:
+		return 0, err
+	case o.There != nil:
+		return *o.There, nil
+	case o.Next >= maxUnmanagedTrials:
+		return 0, fault.New(fault.Invalid, "experiment %d has %d trials, the maximum of an unmanaged experiment; create another experiment", n.ExperimentID, o.Next)
+	}
+	t := trial.Row{ExperimentID: n.ExperimentID, Number: o.Next, TaskID: trial.TaskID(n.ExperimentID, o.JobID, o.Next), HParams: n.HParams,
+		Seed: o.Seed, Name: fmt.Sprintf("Trial %d of experiment %d", o.Next+1, n.ExperimentID), Idle: true}
+	s := &database.Statements{}
+	QueueNewTrial(s, t)
+	if err := s.Send(ctx, tx); err != nil {
+		return 0, database.BadData(err)
+	}
+	id, err = database.Scalar[int](ctx, tx, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
+	if err != nil {
+		return 0, database.BadData(err)
+	}
+	return id, settleUnmanaged(ctx, tx, n.ExperimentID)
 }
 
 // ownerOfNew returns the owner of the experiment that gets a trial; 0 if there is no experiment, or the trial exists.
@@ -143,35 +147,47 @@ type UnmanagedStart struct {
 // trial's newest checkpoint.
 func StartUnmanagedTrial(ctx context.Context, db *database.DB, id int, resume bool) (s UnmanagedStart, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		experiment, err := experimentOfUnmanaged(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if err := lockUnmanaged(ctx, tx, experiment); err != nil {
-			return err
-		}
-		if err := tx.Exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
-			return err
-		}
-		if err := setUnmanagedState(ctx, tx, id, "ACTIVE", ""); err != nil {
-			return err
-		}
-		s, err = database.Row[UnmanagedStart](ctx, tx, "trial", `
-			SELECT t.run_id, coalesce(c.steps, 0) AS steps, c.uuid::text AS checkpoint FROM trials t LEFT JOIN LATERAL (
-				SELECT uuid, steps FROM checkpoints k WHERE $2 AND k.trial_id = t.id AND NOT k.kept AND k.logged = '' AND k.state = 'COMPLETED'
-				ORDER BY k.run_id DESC, k.steps DESC, k.reported_at DESC LIMIT 1) c ON true
-			WHERE t.id = $1`, id, resume)
-		if err != nil {
-			return err
-		}
-		return settleUnmanaged(ctx, tx, experiment)
+		s, err = StartUnmanagedTrialIn(ctx, tx, id, resume)
+		return err
 	})
 	return s, err
+}
+
+// StartUnmanagedTrialIn is StartUnmanagedTrial in a transaction of the caller.
+func StartUnmanagedTrialIn(ctx context.Context, tx *database.DB, id int, resume bool) (s UnmanagedStart, err error) {
+	experiment, err := experimentOfUnmanaged(ctx, tx, id)
+	if err != nil {
+		return s, err
+	}
+	if err := lockUnmanaged(ctx, tx, experiment); err != nil {
+		return s, err
+	}
+	if err := tx.Exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
+		return s, err
+	}
+	if err := setUnmanagedState(ctx, tx, id, "ACTIVE", ""); err != nil {
+		return s, err
+	}
+	s, err = database.Row[UnmanagedStart](ctx, tx, "trial", `
+		SELECT t.run_id, coalesce(c.steps, 0) AS steps, c.uuid::text AS checkpoint FROM trials t LEFT JOIN LATERAL (
+			SELECT uuid, steps FROM checkpoints k WHERE $2 AND k.trial_id = t.id AND NOT k.kept AND k.logged = '' AND k.state = 'COMPLETED'
+			ORDER BY k.run_id DESC, k.steps DESC, k.reported_at DESC LIMIT 1) c ON true
+		WHERE t.id = $1`, id, resume)
+	if err != nil {
+		return s, err
+	}
+	return s, settleUnmanaged(ctx, tx, experiment)
 }
 
 // ReportUnmanagedTrial stores that a trial's program still runs, and the trial's state if the
 // program reports one: ACTIVE, COMPLETED, CANCELED or ERROR.
 func ReportUnmanagedTrial(ctx context.Context, db *database.DB, id int, state string) error {
+	return ReportUnmanagedTrialAt(ctx, db, id, state, time.Time{})
+}
+
+// ReportUnmanagedTrialAt is ReportUnmanagedTrial for a program that also says when it ended: not before it started, and not in the future. With a
+// zero time, it ended now.
+func ReportUnmanagedTrialAt(ctx context.Context, db *database.DB, id int, state string, ended time.Time) error {
 	return db.Tx(ctx, func(tx *database.DB) error {
 		experiment, err := experimentOfUnmanaged(ctx, tx, id)
 		if err != nil {
@@ -193,8 +209,20 @@ func ReportUnmanagedTrial(ctx context.Context, db *database.DB, id int, state st
 		if err := setUnmanagedState(ctx, tx, id, state, map[bool]string{true: "its program failed"}[state == "ERROR"]); err != nil {
 			return err
 		}
-		return settleUnmanaged(ctx, tx, experiment)
+		if err := settleUnmanaged(ctx, tx, experiment); err != nil || ended.IsZero() || state == "ACTIVE" {
+			return err
+		}
+		return endedAt(ctx, tx, experiment, id, ended)
 	})
+}
+
+// endedAt sets when a trial that has ended did so.
+func endedAt(ctx context.Context, tx *database.DB, experiment, id int, at time.Time) error {
+	s := &database.Statements{}
+	s.Queue(`UPDATE trials SET ended_at = greatest(least($2, now()), started_at) WHERE id = $1 AND ended_at IS NOT NULL`, id, at)
+	s.Queue(`UPDATE tasks k SET ended_at = t.ended_at FROM trials t WHERE t.id = $1 AND k.id = t.task_id AND t.ended_at IS NOT NULL`, id)
+	s.Queue(`UPDATE experiments SET ended_at = (SELECT max(ended_at) FROM trials WHERE experiment_id = $1) WHERE id = $1 AND ended_at IS NOT NULL AND unmanaged`, experiment)
+	return s.Send(ctx, tx)
 }
 
 // HearUnmanagedTrial stores that the program of an unmanaged trial runs. If the trial was closed because its program had stopped

@@ -46,6 +46,8 @@ type New struct {
 	// Search is the search before its first event; nil if the loop creates all trials.
 	Search *search.Search
 	Memory int64 // maximum memory of the search, in bytes
+	// Also creates in the same transaction what belongs to the experiment with this id; nil: nothing does.
+	Also func(ctx context.Context, tx *database.DB, id int) error
 }
 
 // Create inserts an experiment, the counter of its search, and the first trials
@@ -106,7 +108,10 @@ func Create(ctx context.Context, db *database.DB, room *Memory, n New) (int, err
 				return err
 			}
 		}
-		return firstTrials(ctx, tx, owner, n, only)
+		if err := firstTrials(ctx, tx, owner, n, only); err != nil || n.Also == nil {
+			return err
+		}
+		return n.Also(ctx, tx, id)
 	})
 	return id, err
 }

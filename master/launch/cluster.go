@@ -46,6 +46,8 @@ type Submitter struct {
 	Code  *Code  // nil for none
 	// External is the name of a program for its unmanaged experiment; nil for none.
 	External *string
+	// Also creates, in the transaction that creates an experiment, what belongs to it; nil: nothing does.
+	Also func(ctx context.Context, tx *database.DB, id int) error
 }
 
 // mayStartIn returns an error unless the submitter may start something new in a workspace. If the request does not name the workspace, the

@@ -52,6 +52,7 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 	if err != nil || optional.Value(req.ValidateOnly) {
 		return e, err
 	}
+	e.Also = by.Also
 	e.ID, err = experiments.Create(ctx, l.DB, l.Memory, e.New)
 	return e, err
 }

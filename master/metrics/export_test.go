@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -57,6 +58,32 @@ func Fold(ctx context.Context, db *database.DB) (more bool, err error) {
 func RebuildWithin(timeout string) (before string) {
 	before, rebuildStatement = rebuildStatement, timeout
 	return before
+}
+
+// SmallSteps makes steps of rebuilds that read so many rows, and transactions that fold rows into small summaries only, until undo is called.
+func SmallSteps(rows int) (undo func()) {
+	folded, limits := summariesFolded, rebuildLimits
+	summariesFolded, rebuildLimits.rows = 0, rows
+	return func() { summariesFolded, rebuildLimits = folded, limits }
+}
+
+// FoldSome is Fold for at most so many rows.
+func FoldSome(ctx context.Context, db *database.DB, most int) error {
+	_, err := summarize(ctx, db, most)
+	return err
+}
+
+// ReportIn stores a report in a transaction.
+func (w *Writer) ReportIn(ctx context.Context, tx *database.DB, r Report) error {
+	if err := w.prepare(ctx, &r); err != nil {
+		return err
+	}
+	q := &database.Queued[*Report]{Item: &r}
+	facts, err := w.trialFacts(ctx, []*database.Queued[*Report]{q})
+	if err == nil {
+		_, err = w.commitCarefully(ctx, tx, []*database.Queued[*Report]{q}, facts)
+	}
+	return errors.Join(err, q.Err)
 }
 
 // RebuildDue does a step of the rebuild of each stale summary whose turn has come.

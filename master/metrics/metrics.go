@@ -7,8 +7,17 @@
 // checkpoint. No answer has archived reports.
 //
 // The Summarizer reads the rows in the order in which they became visible. It adds each row once to the summary of its trial, and, behind
-// a cursor of its own, compares it with the thresholds of webhooks. A summary whose rows have changed is stale: the Summarizer rebuilds it. Lists of trials
-// read the summaries and the rows that are not yet in them. Curves are read from the rows, and reduced to the points that a screen shows.
+// a cursor of its own, compares it with the thresholds of webhooks.
+//
+// Many programs report the metrics of a step one by one, so most of their reports are merged into a row that the Summarizer may have read
+// already. What a merge brings to a row is a part: a row of metric_parts at the position of its transaction. The first merge of a row also
+// stores what the row had before, at the position where the row was, unless the summary has it. The Summarizer reads the rows without merges and the
+// parts. So each value has one position, which never changes, and it does not matter whether a merge commits before or after the Summarizer
+// looks at the row. A part is removed when the summary has it.
+//
+// A summary whose values were archived or replaced is stale: the Summarizer rebuilds it from the rows as they were at the position of the cursor (the
+// rows without later parts), and from what was brought after it. Until then the old summary stays and gets what is reported. Lists of trials and
+// searches read the summaries and what is not yet in them. Curves are read from the rows, and reduced to the points that a screen shows.
 // The Feed sends new rows to the live pages; the streams for charts look for what is new every period.
 //
 // The files, in the order in which one reads them:
@@ -26,7 +35,7 @@
 //	rows_archive.go      reports that no longer count after a restart
 //	rows_stored.go       how much the reports of one trial may take
 //	summarizer.go        the loops that update summaries and compare thresholds, and how far they have come
-//	rows_pending.go      the rows that are not yet in the summaries
+//	rows_pending.go      the rows and parts that are not yet in the summaries
 //	rows_fold.go         summaries that get further rows
 //	rows_rebuild.go      stale summaries, which are rebuilt
 //	thresholds.go        which reports exceed the thresholds of webhooks

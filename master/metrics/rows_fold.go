@@ -13,18 +13,21 @@ import (
 )
 
 // The summarizer folds the rows of one transaction into the summaries of their trials. A trial whose rows or summary
-// are too large, or cannot be stored, gets an incomplete summary, and the other trials get theirs. Rows of stale summaries
-// only count towards their size: who rebuilds a summary reads its rows up to the cursor.
+// are too large, or cannot be stored, gets an incomplete summary, and the other trials get theirs.
 //
 // To fold one row costs as much as the whole summary, which is read and written. So that small reports of large summaries do not
 // keep the summaries of others waiting, the summaries of a transaction have a limit in bytes, which its rows share. A summary that is larger
-// than what its rows allow becomes stale, from the cursor on: the rebuild loop adds its rows, and only the rows since then.
+// than what its rows allow becomes stale, from the cursor on: the rebuild loop adds its rows, and only the rows since then. Meanwhile the
+// summary is behind, and its rows only count towards its size. A summary that is stale for another reason gets its rows, so that it has
+// the newest values while it is rebuilt.
 
 const (
-	summariesAtOnce = 4 << 20  // the estimated number of bytes of the summaries that are in memory together; one has at most summary.MaxBytes
-	summariesFolded = 16 << 20 // estimated bytes of summaries in one transaction, which its rows share equally
-	foldedPerByte   = 16       // and for each byte of a row as many of its summary
+	summariesAtOnce = 4 << 20 // the estimated number of bytes of the summaries that are in memory together; one has at most summary.MaxBytes
+	foldedPerByte   = 16      // a transaction folds rows into summaries with so many bytes for each byte of a row
 )
+
+// summariesFolded are further bytes of summaries in one transaction, which its rows share equally.
+var summariesFolded = 16 << 20
 
 const unreadable = "the trial has reports that cannot be read: its summary does not have them"
 
@@ -44,7 +47,7 @@ func foldRows(ctx context.Context, db *database.DB, list []pendingRow, done *sum
 	var later staleRows
 	summaries = slices.DeleteFunc(summaries, func(s summarySize) bool {
 		rows := byTrial[s.TrialID]
-		if s.Stale || s.Size > allowedFor(rows, len(list)) {
+		if s.Behind || s.Size > allowedFor(rows, len(list)) {
 			later.add(s.TrialID, rows)
 			return true
 		}
@@ -86,16 +89,16 @@ func allowedFor(rows []pendingRow, all int) int {
 type staleRows struct {
 	trials []int
 	added  []int  // bytes of their rows
-	merged []bool // a summary has an older version of one of the rows
+	lost   []bool // a summary has an older version of one of the rows
 }
 
 func (s *staleRows) add(trial int, rows []pendingRow) {
-	size, merged := 0, false
+	size, lost := 0, false
 	for _, r := range rows {
 		size += r.Size
-		merged = merged || r.Merged
+		lost = lost || r.Lost
 	}
-	s.trials, s.added, s.merged = append(s.trials, trial), append(s.added, size), append(s.merged, merged)
+	s.trials, s.added, s.lost = append(s.trials, trial), append(s.added, size), append(s.lost, lost)
 }
 
 // save marks the summaries as stale. To one that was not stale before, the rebuild loop adds the rows from the cursor on, which this
@@ -105,11 +108,13 @@ func (s *staleRows) save(ctx context.Context, db *database.DB) error {
 		return nil
 	}
 	return db.Exec(ctx, `
-		UPDATE trial_summaries s SET stale = true, bytes = s.bytes + n.added, version = s.version + CASE WHEN n.merged OR NOT s.stale THEN 1 ELSE 0 END,
-			rebuilt_xid = CASE WHEN n.merged THEN NULL WHEN s.stale THEN s.rebuilt_xid ELSE c.xid END,
-			rebuilt_id = CASE WHEN n.merged THEN NULL WHEN s.stale THEN s.rebuilt_id ELSE c.id END
-		FROM unnest($1::int[], $2::bigint[], $3::boolean[]) n (trial_id, added, merged), metrics_cursor c
-		WHERE s.trial_id = n.trial_id`, s.trials, s.added, s.merged)
+		UPDATE trial_summaries s SET stale = true, bytes = s.bytes + n.added, version = s.version + CASE WHEN n.lost OR NOT s.stale THEN 1 ELSE 0 END,
+			rebuilt_xid = CASE WHEN n.lost THEN NULL WHEN s.stale THEN s.rebuilt_xid ELSE c.xid END,
+			rebuilt_id = CASE WHEN n.lost THEN NULL WHEN s.stale THEN s.rebuilt_id ELSE c.id END,
+			behind_xid = CASE WHEN s.stale THEN coalesce(s.behind_xid, s.rebuilt_xid, c.xid) ELSE c.xid END,
+			behind_id = CASE WHEN s.stale THEN coalesce(s.behind_id, s.rebuilt_id, c.id) ELSE c.id END
+		FROM unnest($1::int[], $2::bigint[], $3::boolean[]) n (trial_id, added, lost), metrics_cursor c
+		WHERE s.trial_id = n.trial_id`, s.trials, s.added, s.lost)
 }
 
 // summaryRow is a stored summary with the fields that fold needs.
@@ -126,6 +131,7 @@ type summaryRow struct {
 	Incomplete   string          `db:"incomplete"`
 	RebuiltXID   *uint64         `db:"rebuilt_xid"`
 	RebuiltID    *int64          `db:"rebuilt_id"`
+	Behind       bool            `db:"behind"`    // it lacks reports before the cursor, which the rebuild loop adds
 	Oversized    bool            `db:"oversized"` // larger than a summary may be; Summary is empty
 	Metric       string          `db:"metric"`
 	Smaller      bool            `db:"smaller"`
@@ -133,22 +139,34 @@ type summaryRow struct {
 
 	sum     summary.Trial
 	touched bool // it must be stored
+	anew    bool // its rebuild begins anew
 	added   int  // bytes of the rows
 }
 
-// foldRows adds the trial's rows, unless the summary is stale and is rebuilt with them.
+// behind is SQL for whether a summary lacks reports before the cursor. An earlier release has only rebuilt_xid.
+const behind = `(s.stale AND coalesce(s.behind_xid, s.rebuilt_xid) IS NOT NULL)`
+
+// foldRows adds the trial's rows. Where a value has replaced another one, the summary has both until it is rebuilt.
 func (s *summaryRow) foldRows(list []pendingRow) {
 	for _, r := range list {
 		s.added += r.Size
 		switch {
-		case r.Merged: // the summary includes the report's old names already
-			s.Stale, s.touched = true, true
-			s.RebuiltXID, s.RebuiltID = nil, nil
-		case !s.Stale && !r.Archived:
+		case r.Lost: // the summary includes the report's old names already
+			s.rebuildAnew()
+		case !r.Archived:
 			s.touched = true
 			s.foldRow(r)
+			if r.Replaces && !s.Stale { // a rebuild that has begun finds it
+				s.rebuildAnew()
+			}
 		}
 	}
+}
+
+// rebuildAnew marks the summary as one that is rebuilt from its first report.
+func (s *summaryRow) rebuildAnew() {
+	s.Stale, s.anew, s.touched = true, true, true
+	s.RebuiltXID, s.RebuiltID = nil, nil
 }
 
 func (s *summaryRow) foldRow(r pendingRow) {
@@ -183,7 +201,7 @@ const searcherColumns = `coalesce(e.metric, '') AS metric, e.smaller_is_better A
 type summarySize struct {
 	TrialID int  `db:"trial_id"`
 	Size    int  `db:"size"`
-	Stale   bool `db:"stale"`
+	Behind  bool `db:"behind"`
 }
 
 // lockSummaries locks the summaries of trials, and inserts missing ones. The result omits
@@ -196,15 +214,15 @@ func lockSummaries(ctx context.Context, db *database.DB, trials []int) ([]summar
 		return nil, err
 	}
 	return database.Rows[summarySize](ctx, db, `
-		SELECT trial_id, CASE WHEN pg_column_size(summary) > 2000 THEN 20 ELSE 1 END * pg_column_size(summary) AS size, stale
-		FROM trial_summaries WHERE trial_id = ANY($1) ORDER BY trial_id FOR UPDATE`, trials)
+		SELECT trial_id, CASE WHEN pg_column_size(summary) > 2000 THEN 20 ELSE 1 END * pg_column_size(summary) AS size, `+behind+` AS behind
+		FROM trial_summaries s WHERE trial_id = ANY($1) ORDER BY trial_id FOR UPDATE`, trials)
 }
 
 // readSummaries reads and decodes summaries. Those that are larger than the summarizer makes them are rebuilt.
 func readSummaries(ctx context.Context, db *database.DB, trials []int) ([]summaryRow, error) {
 	list, err := database.Rows[summaryRow](ctx, db, `
 		SELECT s.trial_id, CASE WHEN o.oversized THEN '{}' ELSE s.summary END AS summary, s.total_batches, s.latest_run, s.latest_steps, s.best_run,
-			s.best_steps, s.searcher_value, s.stale, s.incomplete, s.rebuilt_xid, s.rebuilt_id, s.version, o.oversized, `+searcherColumns+`
+			s.best_steps, s.searcher_value, s.stale, s.incomplete, s.rebuilt_xid, s.rebuilt_id, s.version, o.oversized, `+behind+` AS behind, `+searcherColumns+`
 		FROM trial_summaries s JOIN trials t ON t.id = s.trial_id JOIN experiments e ON e.id = t.experiment_id
 		CROSS JOIN LATERAL (SELECT CASE WHEN pg_column_size(s.summary) <= 8192 THEN false WHEN pg_column_size(s.summary || '{}') > $2 THEN true
 			ELSE octet_length(s.summary::text) > $2 END AS oversized) o
@@ -215,8 +233,9 @@ func readSummaries(ctx context.Context, db *database.DB, trials []int) ([]summar
 	for i := range list {
 		s := &list[i]
 		if s.sum, err = s.summary(); err != nil || s.Oversized { // what cannot be read is made anew, too
-			s.Stale, s.touched = true, true
-			s.RebuiltXID, s.RebuiltID = nil, nil
+			if s.touched = true; !s.Stale || s.RebuiltXID != nil {
+				s.rebuildAnew()
+			}
 		}
 		s.Summary = nil // it is decoded
 	}
@@ -253,7 +272,7 @@ func saveSummaries(ctx context.Context, db *database.DB, sums []summaryRow, done
 			return nil
 		}
 		sums[0].sum.Incomplete = fmt.Sprintf("the summary of the trial could not be stored: %v", rejected)
-		if err := db.Exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2, bytes = bytes + $3, version = version + 1
+		if err := db.Exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, behind_xid = NULL, behind_id = NULL, incomplete = $2, bytes = bytes + $3, version = version + 1
 			WHERE trial_id = $1`, sums[0].TrialID, sums[0].sum.Incomplete, sums[0].added); err != nil {
 			return err
 		}
@@ -293,7 +312,7 @@ func (s *summaryRow) save(b *database.Batch) error {
 		sum.BestMetric = nil
 	}
 	b.Queue(`UPDATE trial_summaries SET summary = $2::text::jsonb, total_batches = $3, latest_run = $4, latest_steps = $5, best_run = $6, best_steps = $7,
-		searcher_value = $8, stale = $9, incomplete = $10, rebuilt_xid = $11, rebuilt_id = $12, version = version + 1,
-		bytes = bytes + $13 WHERE trial_id = $1`, s.TrialID, string(text), sum.TotalBatches, lr, ls, br, bs, sum.BestMetric, s.Stale, sum.Incomplete, s.RebuiltXID, s.RebuiltID, s.added)
+		searcher_value = $8, stale = $9, incomplete = $10, rebuilt_xid = $11, rebuilt_id = $12, behind_xid = NULL, behind_id = NULL, version = version + CASE WHEN $14 THEN 1 ELSE 0 END,
+		bytes = bytes + $13 WHERE trial_id = $1`, s.TrialID, string(text), sum.TotalBatches, lr, ls, br, bs, sum.BestMetric, s.Stale, sum.Incomplete, s.RebuiltXID, s.RebuiltID, s.added, s.anew)
 	return nil
 }

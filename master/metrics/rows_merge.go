@@ -170,15 +170,37 @@ func (d difference) check(r *Report) error {
 }
 
 // updateReports adds what reports add to the rows with their keys, which are locked. The old values stay, unless a report has newer ones.
+//
+// The summarizer gets what a report brings as a part at the position of this transaction, and what the row had before at the position where
+// the row was until now: as a part too, unless the summary has it already. A row of this transaction itself simply grows.
 func updateReports(ctx context.Context, db *database.DB, list []*database.Queued[*Report]) error {
 	if len(list) == 0 {
 		return nil
 	}
 	newer := each.Of(list, func(q *database.Queued[*Report]) bool { return q.Item.Newer })
 	err := db.Exec(ctx, `
-		UPDATE metrics m SET avg = u.avg::jsonb || CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END || CASE WHEN u.newer THEN u.avg::jsonb ELSE '{}' END,
-			batches = coalesce(m.batches, u.batches::jsonb), merged = true, xid = pg_current_xact_id()
-		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::boolean[]) AS u(trial, group_name, position, run, avg, batches, newer)
-		WHERE m.trial_id = u.trial AND m.group_name = u.group_name AND m.position = u.position AND m.run_id = u.run`, append(keyArgs(list), newer)...)
+		WITH old AS MATERIALIZED (
+			SELECT m.trial_id, m.group_name, m.position, m.run_id, m.steps, m.xid, m.id, m.merged, NOT m.merged AND m.xid = pg_current_xact_id() AS fresh, u.avg::jsonb AS new, u.newer,
+				u.batches::jsonb AS new_batches, m.batches IS NULL AND u.batches IS NOT NULL AS adds_batches, `+storedReportSQL+` AS bytes,
+				CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg || '{}' ELSE '{}' END AS avg
+			FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::boolean[]) AS u(trial, group_name, position, run, avg, batches, newer)
+			JOIN metrics m ON m.trial_id = u.trial AND m.group_name = u.group_name AND m.position = u.position AND m.run_id = u.run),
+		whole AS (
+			INSERT INTO metric_parts (xid, id, trial_id, run_id, group_name, steps, position, whole, bytes, avg)
+			SELECT o.xid, o.id, o.trial_id, o.run_id, o.group_name, o.steps, o.position, true, o.bytes, o.avg
+			FROM old o JOIN metrics_cursor c ON true LEFT JOIN trial_summaries s ON s.trial_id = o.trial_id
+			WHERE NOT o.merged AND NOT o.fresh AND ((o.xid, o.id) > (c.xid, c.id) OR s.stale)),
+		parts AS (
+			INSERT INTO metric_parts (xid, id, trial_id, run_id, group_name, steps, position, replaces, bytes, avg)
+			SELECT pg_current_xact_id(), o.id, o.trial_id, o.run_id, o.group_name, o.steps, o.position, k.replaces,
+				pg_column_size(k.avg) + CASE WHEN o.adds_batches THEN pg_column_size(o.new_batches) ELSE 0 END, k.avg
+			FROM old o CROSS JOIN LATERAL (
+				SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') AS avg, coalesce(bool_or(e.there), false) AS replaces
+				FROM (SELECT e.key, e.value, o.avg ? e.key AS there, o.avg -> e.key AS was FROM jsonb_each(o.new) e OFFSET 0) e
+				WHERE NOT e.there OR o.newer AND e.was <> e.value AND (`+database.FloatAt("e.was")+` = `+database.FloatAt("e.value")+`) IS NOT TRUE) k
+			WHERE NOT o.fresh)
+		UPDATE metrics m SET avg = o.new || o.avg || CASE WHEN o.newer THEN o.new ELSE '{}' END, batches = coalesce(m.batches, o.new_batches),
+			merged = NOT o.fresh, xid = pg_current_xact_id()
+		FROM old o WHERE m.trial_id = o.trial_id AND m.group_name = o.group_name AND m.position = o.position AND m.run_id = o.run_id`, append(keyArgs(list), newer)...)
 	return database.BadData(err)
 }

@@ -36,7 +36,7 @@ func Names(ctx context.Context, db *database.DB, experiments []int) ([]Named, er
 	}
 	var raw database.RawBytes
 	err := db.Each(ctx, `SELECT m.group_name || '.' || k.name
-		FROM (`+pendingSQL(`xid, id, trial_id, group_name`, afterCursor, []any{experiments})+`) m
+		FROM (`+reported.within(afterCursor, []any{experiments})+`) m
 		JOIN trials t ON t.id = m.trial_id AND t.experiment_id = ANY($1)
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)
 		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, report.MaxName, maxNamesRead}, []any{&raw}, func() error {

@@ -2,7 +2,9 @@ package metrics
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
@@ -11,8 +13,13 @@ import (
 )
 
 // A stale summary is rebuilt from the rows of its trial in steps. PostgreSQL sorts all these rows for each step, which takes seconds if there
-// are a million, so a step reads them without a lock, and stores its result in a second, short transaction if the summary has not changed
-// meanwhile. Owners take turns, and the summaries of an owner do. The first step of a rebuild is followed by a pause that grows with its time:
+// are a million, so a step reads them without a lock, and stores its result in a second, short transaction if the summary has not become stale
+// once more meanwhile.
+//
+// The steps first read the rows as they were at the position of the cursor when the rebuild began, in the order in which each attempt would
+// report them: a row without the parts that were merged into it later. Then they read what was brought since then, as the summarizer does.
+// So it does not matter how much a program reports meanwhile, and to which rows. Until the last step, the old summary stays, and gets what is
+// reported. A summary that is only behind needs the second half. Owners take turns, and the summaries of an owner do. The first step of a rebuild is followed by a pause that grows with its time:
 // a program whose reports make the same summary stale again and again, so that its rebuild always begins anew, leaves most of the time to others.
 const (
 	maxRebuilds      = 50               // summaries of which one pass does a step
@@ -58,47 +65,43 @@ func rebuild(ctx context.Context, db *database.DB, trial int, all bool, done *su
 	if err != nil || turn == 0 {
 		return err
 	}
-	began, from := time.Now(), Position{}
+	began := time.Now()
 	list, err := readSummaries(ctx, db, []int{trial})
 	if err != nil || len(list) == 0 {
+		return err
+	}
+	r, first, err := beginRebuild(ctx, db, &list[0])
+	if err != nil {
 		return err
 	}
 	upTo, err := database.Row[Position](ctx, db, "", readPosition)
 	if err != nil {
 		return err
 	}
-	s, first := &list[0], list[0].RebuiltXID == nil
-	if s.touched = true; first {
-		s.sum = summary.Trial{}
-	} else {
-		from = Position{*s.RebuiltXID, *s.RebuiltID}
-	}
-	if s.sum.Incomplete == lateRebuild {
-		s.sum.Incomplete = ""
-	}
+	var more bool
 	err = db.Tx(ctx, func(tx *database.DB) error {
 		err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+rebuildStatement+`'`)
 		if err == nil {
-			err = s.foldNext(ctx, tx, `trial_id = $1 AND xid >= $2 AND xid <= $4`, from, upTo)
+			more, err = r.step(ctx, tx, upTo)
 		}
 		return err
 	})
 	if err != nil {
 		if ctx.Err() == nil && database.RejectionOf(err).Code == "57014" { // the timeout of the statement
-			return s.postpone(ctx, db, done)
+			return r.of.postpone(ctx, db, done)
 		}
 		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 			return err
 		}
-		s.Stale, s.RebuiltXID, s.RebuiltID = false, nil, nil
-		s.sum.Incomplete = fmt.Sprintf("the summary of the trial could not be rebuilt from its reports: %v", err)
+		more = false
+		r.of.sum.Incomplete = fmt.Sprintf("the summary of the trial could not be rebuilt from its reports: %v", err)
 	}
 	var pause time.Duration
 	if first {
 		pause = min(summarizeRestFactor*time.Since(began), maxRebuildPause)
 	}
-	err = s.storeRebuilt(ctx, db, upTo, pause, done)
-	done.more = done.more || s.Stale && (all || !first)
+	err = r.store(ctx, db, more, pause, done)
+	done.more = done.more || r.of.Stale && (all || !first)
 	return err
 }
 
@@ -107,35 +110,108 @@ func (s *summaryRow) postpone(ctx context.Context, db *database.DB, done *summar
 	if s.Incomplete != lateRebuild {
 		done.incomplete[s.TrialID] = lateRebuild
 	}
-	return db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2, incomplete = $3, version = version + 1 WHERE trial_id = $1 AND stale AND version = $4`,
+	return db.Exec(ctx, `UPDATE trial_summaries SET rebuild_at = now() + $2, incomplete = $3 WHERE trial_id = $1 AND stale AND version = $4`,
 		s.TrialID, lateRebuildPause, lateRebuild, s.Version)
 }
 
-// readPosition is SQL for the position up to which the summaries that are not stale have their rows.
-const readPosition = `SELECT xid, id FROM ` + summaryCursor
+// A rebuilding is how far the rebuild of a summary has come.
+type rebuilding struct {
+	Position
+	RowsRead bool            `db:"rows_read"`
+	RunID    int             `db:"run_id"` // the key of the last row
+	Group    string          `db:"group_name"`
+	At       int64           `db:"position"`
+	Replaced bool            `db:"replaced"`
+	Summary  json.RawMessage `db:"summary"` // that of a summaryRow
 
-// foldNext folds the next of some rows of the trial, between two positions.
-func (s *summaryRow) foldNext(ctx context.Context, db *database.DB, where string, from, upTo Position) error {
-	// One query, because PostgreSQL sorts the rows of the trial for each.
-	list, more, err := nextRows(ctx, db, rowLimits{rebuildRows, rebuildBytes, rebuildBytes}, where+` AND NOT archived AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)`, s.TrialID, from.XID, from.ID, upTo.XID, upTo.ID)
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		s.foldRow(r)
-	}
-	if s.Stale, s.RebuiltXID, s.RebuiltID = more, nil, nil; more {
-		last := list[len(list)-1]
-		s.RebuiltXID, s.RebuiltID = &last.XID, &last.ID
-	}
-	return nil
+	of *summaryRow // with what the rebuild has read, in sum
 }
 
-// storeRebuilt stores the result of a step, unless the summary has changed since the step read it. If the step has read all rows up to a
-// position, storeRebuilt adds those that other summaries got since then: under the lock of the summary, because whoever moves the cursor
-// past rows of the trial locks it too.
-func (s *summaryRow) storeRebuilt(ctx context.Context, db *database.DB, upTo Position, pause time.Duration, done *summarized) error {
-	complete := !s.Stale
+// beginRebuild begins or continues a rebuild.
+func beginRebuild(ctx context.Context, db *database.DB, s *summaryRow) (r *rebuilding, first bool, err error) {
+	list, err := database.Rows[rebuilding](ctx, db, `SELECT xid, id, rows_read, run_id, group_name, position, replaced, summary FROM summary_rebuilds WHERE trial_id = $1 AND version = $2`, s.TrialID, s.Version)
+	s.touched, s.anew = true, false
+	switch {
+	case err != nil:
+		return nil, false, err
+	case len(list) > 0:
+		list[0].of, s.sum = s, summary.Trial{}
+		err = json.Unmarshal(list[0].Summary, &s.sum)
+		s.sum.Sized()
+		return &list[0], false, err
+	case s.RebuiltXID != nil: // it is only behind
+		if s.sum.Incomplete == lateRebuild {
+			s.sum.Incomplete = ""
+		}
+		return &rebuilding{Position: Position{*s.RebuiltXID, *s.RebuiltID}, RowsRead: true, of: s}, false, nil
+	}
+	s.sum = summary.Trial{}
+	from, err := database.Row[Position](ctx, db, "", readPosition)
+	return &rebuilding{Position: from, RunID: -1, At: -1, of: s}, true, err
+}
+
+// readPosition is SQL for the position up to which the summaries have what was brought.
+const readPosition = `SELECT xid, id FROM ` + summaryCursor
+
+// step reads the next rows, and then what was brought up to a position; more is true if further ones follow.
+func (r *rebuilding) step(ctx context.Context, db *database.DB, upTo Position) (more bool, err error) {
+	if !r.RowsRead {
+		list, more, err := rowsAsOf(r.Position).read(ctx, db, rebuildLimits, `trial_id = $1 AND NOT archived AND (run_id, group_name, position) > ($2, $3, $4)`, r.of.TrialID, r.RunID, r.Group, r.At)
+		if err != nil {
+			return false, err
+		}
+		for _, row := range list {
+			r.of.foldRow(row)
+			r.RunID, r.Group, r.At = row.RunID, row.Group, row.Position
+		}
+		if more {
+			return true, nil
+		}
+		r.RowsRead = true
+	}
+	return r.follow(ctx, db, `trial_id = $1`, upTo)
+}
+
+// rebuildLimits are those of one step.
+var rebuildLimits = rowLimits{rebuildRows, rebuildBytes, rebuildBytes}
+
+// follow reads what was brought to some rows of the trial up to a position.
+func (r *rebuilding) follow(ctx context.Context, db *database.DB, where string, upTo Position) (more bool, err error) {
+	list, more, err := brought.read(ctx, db, rebuildLimits, where+` AND xid >= $2 AND xid <= $4 AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)`,
+		r.of.TrialID, r.XID, r.ID, upTo.XID, upTo.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range list {
+		if !row.Archived {
+			r.of.foldRow(row)
+		}
+		r.Replaced = r.Replaced || row.Replaces || row.Lost
+	}
+	if r.Position = upTo; more {
+		last := list[len(list)-1]
+		r.Position = Position{last.XID, last.ID}
+	}
+	return more, nil
+}
+
+// rowsAsOf are the rows of metrics as they were at a position of the cursor of summaries: without the parts after it.
+func rowsAsOf(at Position) source {
+	after := fmt.Sprintf(`(xid, id) > ('%d', %d)`, at.XID, at.ID)
+	later := `FROM metric_parts p WHERE p.trial_id = m.trial_id AND p.id = m.id AND ` + strings.ReplaceAll(after, "(xid, id)", "(p.xid, p.id)")
+	const order = `run_id, group_name, position`
+	return source{order: order, sql: func(where, limit string) string {
+		return `SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, false AS replaces, false AS lost, 0 AS size,
+			CASE WHEN ` + after + ` THEN avg - ARRAY(SELECT jsonb_object_keys(p.avg) ` + later + `) ELSE avg END AS avg
+			FROM (SELECT * FROM metrics m WHERE ` + where + ` AND (NOT ` + after + ` OR merged AND NOT EXISTS (SELECT ` + later + ` AND p.whole)) ORDER BY ` + order + ` LIMIT ` + limit + `) m`
+	}}
+}
+
+// store stores the result of a step, unless the summary has become stale once more since the step read it. If the step has read all up to a
+// position, store adds what other summaries got since then: under the lock of the summary, because whoever moves the cursor past rows of the
+// trial locks it too.
+func (r *rebuilding) store(ctx context.Context, db *database.DB, more bool, pause time.Duration, done *summarized) error {
+	s := r.of
 	return db.Tx(ctx, func(tx *database.DB) error {
 		version, err := database.Scalars[int](ctx, tx, `UPDATE trial_summaries SET rebuild_at = now() + $2 WHERE trial_id = $1 AND stale RETURNING version`, s.TrialID, pause)
 		if err != nil || len(version) == 0 || version[0] != s.Version {
@@ -143,13 +219,40 @@ func (s *summaryRow) storeRebuilt(ctx context.Context, db *database.DB, upTo Pos
 		}
 		s.Version = -1 // if the transaction is repeated, the rows may be in the summary already: then the result is dropped
 		now, err := database.Row[Position](ctx, tx, "", readPosition)
-		if err == nil && complete {
+		if err == nil && !more {
 			// Not by the index of the trial, which may have a million rows: those since then are few.
-			err = s.foldNext(ctx, tx, `trial_id + 0 = $1 AND xid >= $2 AND xid <= $4`, upTo, now)
+			more, err = r.follow(ctx, tx, `trial_id + 0 = $1`, now)
 		}
 		if err != nil {
 			return err
 		}
+		if more {
+			return r.save(ctx, tx, version[0])
+		}
+		if s.Stale, s.RebuiltXID, s.RebuiltID = false, nil, nil; r.Replaced {
+			s.rebuildAnew()
+		}
+		b := &database.Batch{}
+		b.Queue(`DELETE FROM summary_rebuilds WHERE trial_id = $1`, s.TrialID)
+		if !s.Stale {
+			b.Queue(`DELETE FROM metric_parts WHERE trial_id = $1 AND (xid, id) <= ($2, $3)`, s.TrialID, now.XID, now.ID)
+		}
+		if err := tx.Send(ctx, b); err != nil {
+			return err
+		}
 		return saveSummaries(ctx, tx, []summaryRow{*s}, done)
 	})
+}
+
+// save stores how far the rebuild has come.
+func (r *rebuilding) save(ctx context.Context, db *database.DB, version int) error {
+	text, err := json.Marshal(r.of.sum)
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, `
+		INSERT INTO summary_rebuilds (trial_id, version, xid, id, rows_read, run_id, group_name, position, replaced, summary) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)
+		ON CONFLICT (trial_id) DO UPDATE SET version = excluded.version, xid = excluded.xid, id = excluded.id, rows_read = excluded.rows_read, run_id = excluded.run_id,
+			group_name = excluded.group_name, position = excluded.position, replaced = excluded.replaced, summary = excluded.summary`,
+		r.of.TrialID, version, r.XID, r.ID, r.RowsRead, r.RunID, r.Group, r.At, r.Replaced, string(text))
 }

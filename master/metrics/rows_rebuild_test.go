@@ -219,3 +219,28 @@ func TestARebuildThatIsLate(t *testing.T) {
 		t.Errorf("after its next turn the summary has %d reports, and is complete: %d", w.count(trial), n)
 	}
 }
+
+// A program that reports its metrics one by one, so that each step is merged, gets a summary with all its reports.
+func TestRebuildsWhileReportsAreMerged(t *testing.T) {
+	w := newWorld(t)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
+		SELECT $1, 1, 'training', n, n, now(), '{"loss": 1}' FROM generate_series(1, 60000) n`, trial)
+	w.summarize()
+	m := w.writer()
+	for i := range 10 {
+		for _, text := range []string{`{"loss": 1}`, `{"accuracy": 1}`} {
+			steps := 60001 + i
+			if err := m.Report(t.Context(), metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: &steps, Metrics: []byte(text)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.fold()
+		if _, err := metrics.Summarize(t.Context(), w.DB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.count(trial); n < 60000 {
+		t.Errorf("after ten steps the summary has %d of 60010 reports", n)
+	}
+}

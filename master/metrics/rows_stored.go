@@ -100,8 +100,8 @@ func (w *Writer) rooms(ctx context.Context, batch []*database.Queued[*Report], l
 		All     bool  `db:"counted"` // the reports behind the summaries are counted too
 	}
 	list, err := database.Rows[count](ctx, w.db, `
-		WITH behind AS MATERIALIZED (SELECT m.trial_id, `+storedReportSQL+` AS bytes FROM metrics m WHERE m.xid >= (SELECT xid FROM metrics_cursor)
-			AND (m.xid, m.id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor)) LIMIT $2)
+		WITH behind AS MATERIALIZED ((SELECT m.trial_id, `+storedReportSQL+` AS bytes FROM metrics m WHERE NOT m.merged AND `+afterCursor+` LIMIT $2)
+			UNION ALL (SELECT trial_id, bytes FROM metric_parts WHERE `+afterCursor+` LIMIT $2))
 		SELECT u.id AS trial_id, (coalesce(s.bytes, 0) + coalesce(b.bytes, 0))::bigint AS bytes, (SELECT count(*) FROM behind) < $2 AS counted
 		FROM unnest($1::int[]) AS u(id) LEFT JOIN trial_summaries s ON s.trial_id = u.id
 		LEFT JOIN (SELECT trial_id, sum(bytes) AS bytes FROM behind GROUP BY 1) b ON b.trial_id = u.id`, unknown, maxRecount)

@@ -22,7 +22,7 @@ func Summaries(ctx context.Context, db *database.DB, trials []int) (map[int]summ
 		list, err = database.Rows[summaryRow](ctx, tx, `
 			SELECT t.id AS trial_id, coalesce(s.summary, '{}') AS summary, coalesce(s.total_batches, 0) AS total_batches,
 				s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value, coalesce(s.stale, false) AS stale,
-				coalesce(s.incomplete, '') AS incomplete, NULL::xid8 AS rebuilt_xid, NULL::bigint AS rebuilt_id, 0 AS version, false AS oversized, `+searcherColumns+`
+				coalesce(s.incomplete, '') AS incomplete, s.rebuilt_xid, s.rebuilt_id, 0 AS version, false AS oversized, coalesce(`+behind+`, false) AS behind, `+searcherColumns+`
 			FROM trials t JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id
 			WHERE t.id = ANY($1) AND (s.trial_id IS NOT NULL OR t.id = ANY($2))`, trials, reportedBy(tail))
 		return err
@@ -42,8 +42,7 @@ func reportedBy(list []pendingRow) []int {
 	return slices.Sorted(maps.Keys(trials))
 }
 
-// foldTail adds later reports to summaries. It leaves stale summaries unchanged: they
-// include archived reports, and only the summarizer rebuilds them.
+// foldTail adds later reports to summaries. It leaves those unchanged that lack earlier reports.
 func foldTail(list []summaryRow, tail []pendingRow) (map[int]summary.Trial, error) {
 	byTrial := make(map[int]*summaryRow, len(list))
 	for i := range list {
@@ -56,7 +55,7 @@ func foldTail(list []summaryRow, tail []pendingRow) (map[int]summary.Trial, erro
 		byTrial[s.TrialID] = s
 	}
 	for _, r := range tail {
-		if s := byTrial[r.TrialID]; s != nil && !s.Stale {
+		if s := byTrial[r.TrialID]; s != nil && !s.Behind {
 			s.foldRow(r)
 		}
 	}

@@ -130,14 +130,23 @@ type summarized struct {
 }
 
 func summarize(ctx context.Context, db *database.DB, most int) (summarized, error) {
-	return next(ctx, db, summaryCursor, summarizeTimeout, most, func(ctx context.Context, tx *database.DB, list []pendingRow, done *summarized) (int, error) {
-		return len(list), foldRows(ctx, tx, list, done)
+	return next(ctx, db, summaryCursor, brought, summarizeTimeout, most, func(ctx context.Context, tx *database.DB, list []pendingRow, done *summarized) (int, error) {
+		err := foldRows(ctx, tx, list, done)
+		if err == nil {
+			err = dropParts(ctx, tx, list[len(list)-1])
+		}
+		return len(list), err
 	})
 }
 
-// next works on the next rows behind a cursor in one transaction, and moves the cursor past those on which work has worked. It reads at most
-// so many rows, and at least one.
-func next(ctx context.Context, db *database.DB, cursor string, timeout time.Duration, most int,
+// dropParts removes parts up to a row that the summaries have. A stale summary may need its parts again.
+func dropParts(ctx context.Context, db *database.DB, upTo pendingRow) error {
+	return db.Exec(ctx, `DELETE FROM metric_parts p WHERE (p.xid, p.id) <= ($1, $2) AND NOT EXISTS (SELECT FROM trial_summaries s WHERE s.trial_id = p.trial_id AND s.stale)`, upTo.XID, upTo.ID)
+}
+
+// next works on the next rows of a source behind a cursor in one transaction, and moves the cursor past those on which work has worked. It
+// reads at most so many rows, and at least one.
+func next(ctx context.Context, db *database.DB, cursor string, of source, timeout time.Duration, most int,
 	work func(ctx context.Context, tx *database.DB, list []pendingRow, done *summarized) (n int, err error)) (done summarized, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -148,7 +157,7 @@ func next(ctx context.Context, db *database.DB, cursor string, timeout time.Dura
 			done.busy = err == nil
 			return err
 		}
-		list, more, err := nextRows(ctx, tx, rowLimits{max(1, most), summarizeStored, summarizeBytes}, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, upTo)
+		list, more, err := of.read(ctx, tx, rowLimits{max(1, most), summarizeStored, summarizeBytes}, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, upTo)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -212,7 +221,7 @@ func moveCursor(ctx context.Context, db *database.DB, cursor string, to Position
 // ids may be higher than those of this server. All summaries become stale and are rebuilt.
 func renumber(ctx context.Context, db *database.DB, next uint64) error {
 	for _, sql := range []string{
-		`SET LOCAL statement_timeout = 0`, fmt.Sprintf(`UPDATE metrics SET xid = '3' WHERE xid >= '%d'`, next),
+		`SET LOCAL statement_timeout = 0`, `DELETE FROM metric_parts`, fmt.Sprintf(`UPDATE metrics SET xid = '3' WHERE xid >= '%d'`, next),
 		`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics ` + markStale,
 	} {
 		if err := db.Exec(ctx, sql); err != nil {

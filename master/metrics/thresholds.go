@@ -40,7 +40,7 @@ func (t *thresholds) step(ctx context.Context, db *database.DB, most int) (done 
 	if err != nil || len(limits) == 0 {
 		return done, err
 	}
-	return next(ctx, db, thresholdCursor, thresholdsTimeout, most, func(ctx context.Context, tx *database.DB, list []pendingRow, _ *summarized) (int, error) {
+	return next(ctx, db, thresholdCursor, reported, thresholdsTimeout, most, func(ctx context.Context, tx *database.DB, list []pendingRow, _ *summarized) (int, error) {
 		now := time.Now()
 		if most == 0 {
 			t.aside.Put(list[0].TrialID, struct{}{}, now)

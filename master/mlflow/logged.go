@@ -124,10 +124,8 @@ func (d Deps) createModel(ctx context.Context, c *rest.Call, req *v1.MLflowCreat
 	if err != nil {
 		return nil, err
 	}
-	if !c.Who().IsTask() {
-		if err := d.Admit(ctx, r.OwnerID, int64(len(name)+(change{params: params, tags: tags}).size())); err != nil {
-			return nil, err
-		}
+	if err := d.admitMarks(ctx, r, change{params: params, tags: tags}); err != nil {
+		return nil, err
 	}
 	m := LoggedModel{Name: name, Type: req.ModelType}
 	if m.Params, err = json.Marshal(params); err != nil {
@@ -182,7 +180,7 @@ func (d Deps) deleteModel(ctx context.Context, _ *rest.Call, m loggedModel, _ *v
 func (d Deps) logModelParams(ctx context.Context, c *rest.Call, m loggedModel, req *v1.MLflowModelParamsRequest) (*v1.Empty, error) {
 	params, err := newParams(req.Params)
 	if err == nil {
-		err = d.admitMarks(ctx, c, m.run, change{params: params})
+		err = d.admitMarks(ctx, m.run, change{params: params})
 	}
 	if err != nil {
 		return nil, err
@@ -193,7 +191,7 @@ func (d Deps) logModelParams(ctx context.Context, c *rest.Call, m loggedModel, r
 func (d Deps) setModelTags(ctx context.Context, c *rest.Call, m loggedModel, req *v1.MLflowModelTagsRequest) (*v1.MLflowModelAnswer, error) {
 	tags, err := newTags(req.Tags)
 	if err == nil {
-		err = d.admitMarks(ctx, c, m.run, change{tags: tags})
+		err = d.admitMarks(ctx, m.run, change{tags: tags})
 	}
 	if err != nil {
 		return nil, err
@@ -204,11 +202,8 @@ func (d Deps) setModelTags(ctx context.Context, c *rest.Call, m loggedModel, req
 	return d.showModel(ctx, m.ID)
 }
 
-// admitMarks fails if the owner of a run stores too much.
-func (d Deps) admitMarks(ctx context.Context, c *rest.Call, r Run, ch change) error {
-	if c.Who().IsTask() {
-		return nil
-	}
+// admitMarks fails if the owner of a run stores too much. A run can log many models, so this is asked for trials too.
+func (d Deps) admitMarks(ctx context.Context, r Run, ch change) error {
 	return d.Admit(ctx, r.OwnerID, int64(ch.size()))
 }
 

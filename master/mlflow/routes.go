@@ -42,8 +42,8 @@ import (
 type Deps struct {
 	DB     *database.DB
 	Writer *metrics.Writer
-	// Create creates an unmanaged experiment in the name of a caller.
-	Create func(ctx context.Context, c *rest.Call, who auth.Who, req *v1.CreateExperimentRequest) (id int, err error)
+	// Create creates an unmanaged experiment in the name of a caller, and what also creates in the same transaction.
+	Create func(ctx context.Context, c *rest.Call, who auth.Who, req *v1.CreateExperimentRequest, also func(ctx context.Context, tx *database.DB, id int) error) (id int, err error)
 	// NewProject and NewWorkspace create what experiments of MLflow need, if the caller may.
 	NewProject   func(ctx context.Context, c *rest.Call, w workspaces.Workspace, req *v1.PostProjectRequest) (workspaces.Project, error)
 	NewWorkspace func(ctx context.Context, c *rest.Call, name string) (workspaces.Workspace, error)

@@ -59,19 +59,24 @@ func isID(id, uuid string, run int) bool {
 	return id == want || id == "" && uuid == want
 }
 
+// onlyRun is the run of an unmanaged experiment of this room.
+func onlyRun(ctx context.Context, db *database.DB, experiment int) (Run, error) {
+	return database.Row[Run](ctx, db, "run", runSelect+runFrom+` WHERE t.experiment_id = $1 ORDER BY t.number LIMIT 1`, experiment)
+}
+
 // newRun makes the trial of the unmanaged experiment of a run, and begins it.
-func newRun(ctx context.Context, db *database.DB, experiment int, started time.Time, tags map[string]string) (int, error) {
-	id, err := experiments.CreateUnmanagedTrial(ctx, db, experiments.NewUnmanagedTrial{ExperimentID: experiment, HParams: json.RawMessage("{}")})
+func newRun(ctx context.Context, tx *database.DB, experiment int, started time.Time, tags map[string]string) error {
+	id, err := experiments.CreateUnmanagedTrialIn(ctx, tx, experiments.NewUnmanagedTrial{ExperimentID: experiment, HParams: json.RawMessage("{}")})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := storeMarks(ctx, db, id, marks{Tags: tags}); err != nil {
-		return 0, err
+	if err := storeMarks(ctx, tx, id, marks{Tags: tags}); err != nil {
+		return err
 	}
-	if _, err := experiments.StartUnmanagedTrial(ctx, db, id, false); err != nil || started.IsZero() {
-		return id, err
+	if _, err := experiments.StartUnmanagedTrialIn(ctx, tx, id, false); err != nil || started.IsZero() {
+		return err
 	}
-	return id, db.Exec(ctx, `WITH t AS (UPDATE trials SET started_at = $2 WHERE id = $1 RETURNING experiment_id)
+	return tx.Exec(ctx, `WITH t AS (UPDATE trials SET started_at = $2 WHERE id = $1 RETURNING experiment_id)
 		UPDATE experiments e SET started_at = $2 FROM t WHERE e.id = t.experiment_id`, id, started)
 }
 

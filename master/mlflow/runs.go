@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
@@ -218,16 +219,14 @@ func (d Deps) createRun(ctx context.Context, c *rest.Call, req *v1.MLflowCreateR
 	if who.TrialID != 0 {
 		create.ParentID = &who.ExperimentID
 	}
-	id, err := d.Create(ctx, c, acting(who), create)
-	if err != nil {
-		return nil, err
-	}
-	trial, err := newRun(ctx, d.DB, id, started, tags)
+	id, err := d.Create(ctx, c, acting(who), create, func(ctx context.Context, tx *database.DB, id int) error {
+		return newRun(ctx, tx, id, started, tags)
+	})
 	if err != nil {
 		return nil, err
 	}
 	d.Changed()
-	r, err := runByID(ctx, d.DB, trial)
+	r, err := onlyRun(ctx, d.DB, id)
 	if err != nil {
 		return nil, err
 	}
@@ -298,8 +297,12 @@ func (d Deps) changeRun(ctx context.Context, c *rest.Call, req *v1.MLflowUpdateR
 			return nil, err
 		}
 	}
+	ended, err := timeOf("end_time", req.EndTime)
+	if err != nil {
+		return nil, err
+	}
 	if known && r.Unmanaged {
-		if err := experiments.ReportUnmanagedTrial(ctx, d.DB, r.ID, state); err != nil {
+		if err := experiments.ReportUnmanagedTrialAt(ctx, d.DB, r.ID, state, ended); err != nil {
 			return nil, err
 		}
 		d.Changed()

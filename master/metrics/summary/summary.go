@@ -39,6 +39,11 @@ const Full = "the trial has reported too many metrics: its summary has the first
 // Validation names a validation of a trial.
 type Validation struct{ Run, Steps int }
 
+// before orders validations, so that the latest and the best one do not depend on the order in which reports are folded.
+func (v Validation) before(o Validation) bool {
+	return cmp.Or(cmp.Compare(v.Run, o.Run), cmp.Compare(v.Steps, o.Steps)) < 0
+}
+
 // Metric summarizes the values of one metric.
 type Metric struct {
 	Count         int64
@@ -100,10 +105,13 @@ func (s *Trial) Fold(run int, group string, steps *int, values map[string]any, m
 	if group != report.Validation {
 		return
 	}
-	s.Latest = &Validation{run, *steps}
+	at := Validation{run, *steps}
+	if s.Latest == nil || s.Latest.before(at) {
+		s.Latest = &at
+	}
 	if v, _ := Finite(values[metric]); v != nil {
-		if s.BestMetric == nil || smaller && *v < *s.BestMetric || !smaller && *v > *s.BestMetric {
-			s.Best, s.BestMetric = &Validation{run, *steps}, v
+		if s.BestMetric == nil || smaller && *v < *s.BestMetric || !smaller && *v > *s.BestMetric || *v == *s.BestMetric && s.Best != nil && at.before(*s.Best) {
+			s.Best, s.BestMetric = &at, v
 		}
 	}
 }
