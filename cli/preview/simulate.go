@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/search/sim"
 )
 
@@ -88,7 +89,7 @@ func parse(name string, text []byte) (cfg expconf.Config, err error) {
 
 // valid checks what a search needs.
 func valid(cfg expconf.Config) error {
-	if err := cfg.ValidateSearch(); err != nil {
+	if err := search.Check(cfg); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
 	return nil

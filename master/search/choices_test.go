@@ -44,7 +44,7 @@ func TestLongChoices(t *testing.T) {
 		vals = append(vals, long)
 	}
 	space := expconf.Hyperparameters{"a": {Type: expconf.Categorical, Vals: vals}, "b": {Type: expconf.Categorical, Vals: []any{"x", "y"}}}
-	m, rng := newModel(space, expconf.SearchRevision), rand.New(rand.NewPCG(1, 2))
+	m, rng := newModel(plain(space), expconf.SearchRevision), rand.New(rand.NewPCG(1, 2))
 	seen := map[string]bool{}
 	for trial := range 2_000 {
 		hparams := m.propose(rng)

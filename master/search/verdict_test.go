@@ -62,7 +62,7 @@ func TestALengthThatMisleadsHasNoVote(t *testing.T) {
 		"early results show the order":    {func(v float64) float64 { return v }, 2},
 		"early results reverse the order": {func(v float64) float64 { return -v }, 1},
 	} {
-		m := newModel(cfg.Hyperparameters, expconf.SearchRevision)
+		m := newModel(plain(cfg.Hyperparameters), expconf.SearchRevision)
 		for i := range 12 {
 			hparams := map[string]any{"x": float64(i) / 12}
 			m.begin(i, hparams)
