@@ -116,6 +116,7 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 			return cfg, nil, fault.New(fault.Invalid, "%s: %w", o.curves, err)
 		}
 		cfg.Hyperparameters, cfg.Searcher.SmallerIsBetter, curves = t.Space(), true, t
+		cfg.Searcher.Constraints, cfg.Searcher.StartWith = nil, nil // they are about the others
 	}
 	return cfg, curves, valid(cfg)
 }

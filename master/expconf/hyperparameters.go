@@ -43,7 +43,8 @@ type Hyperparameter struct {
 	Even   bool    // int, double, the field log: draws are even by the logarithm
 	Step   float64 // int, double: values are minval plus multiples of it; 0: none
 
-	When Conditions // of a trial that has the hyperparameter
+	When  Conditions // of a trial that has the hyperparameter
+	Prior any        // not const: the value that the user believes to be good; nil: none
 
 	Members Hyperparameters // group
 
@@ -80,11 +81,11 @@ func fieldsOfHyperparameter(t HyperparameterType) (required, optional []string) 
 	case Const:
 		return []string{"val"}, []string{"when"}
 	case Int, Double:
-		return []string{"minval", "maxval"}, []string{"count", "log", "step", "when"}
+		return []string{"minval", "maxval"}, []string{"count", "log", "step", "when", "prior"}
 	case Log:
-		return []string{"minval", "maxval", "base"}, []string{"count", "when"}
+		return []string{"minval", "maxval", "base"}, []string{"count", "when", "prior"}
 	case Categorical:
-		return []string{"vals"}, []string{"ordered", "when"}
+		return []string{"vals"}, []string{"ordered", "when", "prior"}
 	}
 	return nil, nil
 }
@@ -154,6 +155,8 @@ func (p *Hyperparameter) space(d *decoder, n *document.Node, path string) {
 			if p.bound(d, f.Value, at, &p.Step); p.Step <= 0 {
 				d.problem(f.Value, at, fmt.Sprintf("must be greater than 0, found %s", short(p.Step)), "")
 			}
+		case f.Key == "prior":
+			d.free(f.Value, at, valueOf(&p.Prior))
 		case f.Key == "when":
 			d.into(f.Value, at, &p.When)
 		case f.Key == "minval":
@@ -242,6 +245,9 @@ func (p Hyperparameter) MarshalJSON() ([]byte, error) {
 	if p.Count != nil {
 		out["count"] = *p.Count
 	}
+	if p.Prior != nil {
+		out["prior"] = p.Prior
+	}
 	for name, value := range map[string]any{"log": p.Even, "step": p.Step, "ordered": p.Ordered, "when": p.When} {
 		if !reflect.ValueOf(value).IsZero() {
 			out[name] = value
@@ -316,6 +322,7 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	case Categorical:
 		k.when(len(p.Vals) == 0, at+".vals", "is empty; list at least one value", "")
 		k.atMost(at+".vals", len(p.Vals), maxVals, "values")
+		p.checkPrior(k, at)
 		return
 	case Int, Double, Log:
 	default:
@@ -330,6 +337,7 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 		p.checkLog(k, at)
 	}
 	p.checkSteps(k, at)
+	p.checkPrior(k, at)
 	if p.Count != nil {
 		k.within(at+".count", int64(*p.Count), 1, maxCount)
 	} else if grid && p.Step == 0 {

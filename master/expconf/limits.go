@@ -50,6 +50,7 @@ const (
 	maxWhen        = 16
 	maxWhenValues  = 100
 	maxConstraints = 100       // between hyperparameters
+	maxStarts      = 100       // starting points of a search
 	maxSlots       = 1_000_000 // of one trial or task
 	maxRestarts    = 1_000_000
 	maxSeconds     = 1_000_000_000 // 31 years, of a timeout

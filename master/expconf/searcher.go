@@ -86,6 +86,9 @@ type Searcher struct {
 	// Constraints are comparisons of hyperparameters that hold in every trial.
 	Constraints []Constraint `json:"constraints" of:"single? random? grid? adaptive_asha? async_halving? pbt?" check:"at most maxConstraints constraints"`
 
+	// StartWith has values of hyperparameters for the first trials; the sampler draws what they lack.
+	StartWith []map[string]any `json:"start_with" of:"random? adaptive_asha? async_halving? pbt?" check:"at most maxStarts starting points"`
+
 	// Revision is that of the algorithms with which a search began; see SearchRevision.
 	Revision int `json:"revision" of:"random adaptive_asha async_halving" check:"0..SearchRevision"`
 

@@ -65,6 +65,7 @@ func (c Config) checkSpace(k *checker) {
 		}
 	}
 	c.Searcher.checkConstraints(k, c.Hyperparameters)
+	c.checkStarts(k)
 	c.checkTrial(k)
 	c.checkVolume(k)
 }

@@ -47,7 +47,7 @@ func TestLongChoices(t *testing.T) {
 	m, rng := newModel(plain(space), expconf.SearchRevision), rand.New(rand.NewPCG(1, 2))
 	seen := map[string]bool{}
 	for trial := range 2_000 {
-		hparams := m.propose(rng)
+		hparams, _ := m.propose(rng)
 		if trial < 200 {
 			m.learn(trial, hparams, 0, float64(trial%7))
 		}

@@ -26,7 +26,8 @@ type domain struct {
 	needs   [][]need // of each axis
 	order   []int    // all axes, each behind those that its conditions name; nil if none has conditions
 	parts   []part
-	scratch []any // of each axis
+	starts  []map[int]any // values of axes with which the first trials begin
+	scratch []any         // of each axis
 }
 
 // A need is a condition: the axis has a value that it allows.
@@ -57,18 +58,23 @@ const (
 	// submission, a search almost never fails to draw a valid one.
 	maxDraws = 100_000
 	minValid = 20
+	// maxStartDraws is the same for what a starting point lacks, at submission.
+	maxStartDraws = 10_000
 )
 
 // newDomain reads the space of a configuration. The error has the place of a constraint that
 // (almost) no draw fulfils.
 func newDomain(cfg expconf.Config) (*domain, error) {
 	d := &domain{space: cfg.Hyperparameters, axes: axesOf(cfg.Hyperparameters)}
-	if !cfg.Restricted() {
-		return d, nil
-	}
 	index := map[string]int{}
 	for i, a := range d.axes {
 		index[a.name()] = i
+	}
+	for _, point := range cfg.Starts() {
+		d.starts = append(d.starts, d.fixed(point, index))
+	}
+	if !cfg.Restricted() {
+		return d, nil
 	}
 	d.needs, d.scratch = make([][]need, len(d.axes)), make([]any, len(d.axes))
 	for i, a := range d.axes {
@@ -91,8 +97,48 @@ func newDomain(cfg expconf.Config) (*domain, error) {
 			return nil, err
 		}
 	}
-	return d, nil
+	return d, d.probeStarts(cfg)
 }
+
+// fixed returns the values of a starting point by their axes.
+func (d *domain) fixed(point map[string]any, index map[string]int) map[int]any {
+	out := map[int]any{}
+	for name, v := range point {
+		if i, known := index[name]; known {
+			if value, can := d.axes[i].Value(v); can {
+				out[i] = value
+			}
+		}
+	}
+	return out
+}
+
+// probeStarts draws what each starting point lacks, to find out whether it can be valid.
+func (d *domain) probeStarts(cfg expconf.Config) error {
+	values := make([]any, len(d.axes))
+	for at, fixed := range d.starts {
+		for i, v := range fixed {
+			values[i] = v
+		}
+		for i := range d.parts {
+			p, rng, tries := &d.parts[i], rngOf(int64(at), i), maxStartDraws
+			if !slices.ContainsFunc(p.axes, func(i int) bool { _, stays := fixed[i]; return !stays }) {
+				tries = 1
+			}
+			for d.redraw(p, values, rng, fixed); !d.fulfils(p, values); d.redraw(p, values, rng, fixed) {
+				if tries--; tries > 0 {
+					continue
+				}
+				return cfg.Problem(document.Index("searcher.start_with", at), "does not fulfil "+strings.Join(each.Of(p.constraints, where), ", ")+
+					", or (almost) no values of the other hyperparameters do", "change the starting point or the constraint")
+			}
+		}
+	}
+	return nil
+}
+
+// where is the place of a constraint in the configuration.
+func where(c constraint) string { return document.Index("searcher.constraints", c.index) }
 
 func (a axis) name() string { return strings.Join(a.names, ".") }
 
@@ -160,7 +206,6 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 		}
 	}
 	slices.SortFunc(p.constraints, func(a, b constraint) int { return a.index - b.index })
-	where := func(c constraint) string { return document.Index("searcher.constraints", c.index) }
 	others := strings.Join(each.Of(p.constraints[1:], where), ", ")
 	if others != "" {
 		others = ", with " + others + ","
@@ -190,12 +235,15 @@ func (d *domain) sample(rng *rand.Rand) map[string]any {
 	if !d.restricted() {
 		return sample(d.space, rng)
 	}
-	return d.assemble(d.draw(rng))
+	return d.assemble(d.draw(rng, nil))
 }
 
-// draw returns a value of each axis.
-func (d *domain) draw(rng *rand.Rand) []any {
+// draw returns a value of each axis; those that are fixed stay.
+func (d *domain) draw(rng *rand.Rand, fixed map[int]any) []any {
 	values := each.Of(d.axes, func(a axis) any { return draw(a.Hyperparameter, rng) })
+	for i, v := range fixed {
+		values[i] = v
+	}
 	for i := range d.parts {
 		p := &d.parts[i]
 		for tries := 0; !d.fulfils(p, values); tries++ {
@@ -205,7 +253,7 @@ func (d *domain) draw(rng *rand.Rand) []any {
 				}
 				break
 			}
-			d.redraw(p, values, rng, nil)
+			d.redraw(p, values, rng, fixed)
 		}
 	}
 	d.settle(d.order, values)

@@ -32,6 +32,7 @@ type model struct {
 	of     map[int]*observed // trial → its observation
 	begun  []*observed       // the trials in the order in which they were proposed, unless single
 
+	prior     *prior          // what the user believes; nil: nothing
 	results   int             // that it has learned
 	estimated int             // results from which cached was estimated
 	cached    []contrast      // not of revision 1
@@ -43,6 +44,7 @@ type model struct {
 type stage struct {
 	level float64 // length of training, in the searcher's unit; 0 for a whole training
 	list  []result
+	near  int // of list: trials that were drawn from the prior
 }
 
 type result struct {
@@ -55,6 +57,7 @@ type observed struct {
 	unit    []float64 // position on each free axis: 0 to 1, or the index of the value of a nominal axis; NaN if the trial lacks it
 	highest float64   // the highest level that the trial has a result of
 	results []levelResult
+	byPrior bool // drawn from the prior
 }
 
 type levelResult struct{ level, metric float64 }
@@ -91,15 +94,18 @@ func newModel(d *domain, revision int) *model {
 	if !d.restricted() {
 		m.widest = len(m.free)
 	}
+	m.prior = m.believed()
 	return m
 }
 
 // begin records a trial that runs, and has no result yet.
-func (m *model) begin(trial int, hparams map[string]any) {
+func (m *model) begin(trial int, hparams map[string]any, byPrior bool) {
 	if m.single {
 		return
 	}
-	m.begun = append(m.begun, m.observe(trial, hparams))
+	o := m.observe(trial, hparams)
+	o.byPrior = byPrior
+	m.begun = append(m.begun, o)
 }
 
 func (m *model) observe(trial int, hparams map[string]any) *observed {
@@ -129,6 +135,11 @@ func (m *model) learn(trial int, hparams map[string]any, level, metric float64) 
 	g := m.stage(level)
 	at := sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
 	g.list = slices.Insert(g.list, at, result{metric, o})
+	if m.prior != nil {
+		if m.prior.learn(o, at, len(g.list)); o.byPrior {
+			g.near++
+		}
+	}
 }
 
 // stage returns the stage of a level, and creates it if it does not exist.
@@ -199,28 +210,45 @@ func (m *model) enough() int { return max(6, 2*m.widest) }
 // another trial has only if maxRedraws candidates were all tried before. Where all points
 // were tried, nobody looks at the candidates before the last, so that only their random
 // numbers are drawn: a search that is read again must propose the same.
-func (m *model) propose(rng *rand.Rand) map[string]any {
-	var hparams map[string]any
+//
+// byPrior says that the hyperparameters are drawn from the prior.
+func (m *model) propose(rng *rand.Rand) (hparams map[string]any, byPrior bool) {
 	list := m.contrasts()
 	unseen := 0
 	if m.tried != nil && float64(len(m.tried)) >= m.points {
 		unseen = maxRedraws - 1
 	}
 	for redraw := range maxRedraws {
-		hparams = m.candidate(rng, list, redraw >= unseen)
+		hparams, byPrior = nil, m.prior != nil && rng.Float64() < m.prior.share(len(m.of))
+		if byPrior {
+			hparams = m.prior.draw(m, rng)
+		} else {
+			hparams = m.candidate(rng, list, redraw >= unseen)
+		}
 		if m.tried == nil {
-			return hparams
+			return hparams, byPrior
 		}
 		if redraw < unseen {
 			continue
 		}
-		key := fmt.Sprint(m.point(hparams))
-		if !m.tried[key] {
-			m.tried[key] = true
-			return hparams
+		if m.try(hparams) {
+			break
 		}
 	}
-	return hparams
+	return hparams, byPrior
+}
+
+// try records that a trial has these hyperparameters, and reports whether it is the first one.
+func (m *model) try(hparams map[string]any) bool {
+	if m.tried == nil {
+		return true
+	}
+	key := fmt.Sprint(m.point(hparams))
+	if m.tried[key] {
+		return false
+	}
+	m.tried[key] = true
+	return true
 }
 
 // candidate draws hyperparameters: the best of several points if the model has densities. If
@@ -232,11 +260,15 @@ func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[stri
 	var chosen []float64
 	best := math.Inf(-1)
 	for range m.draws {
-		x := oneOf(list, rng).good.draw(rng)
+		x := m.source(list, rng).draw(rng)
 		if !wanted || !m.settled(x) {
 			continue
 		}
-		if v := vote(list, x); v > best {
+		v := vote(list, x)
+		if m.prior != nil {
+			v += m.prior.vote(x, len(m.of))
+		}
+		if v > best {
 			chosen, best = x, v
 		}
 	}

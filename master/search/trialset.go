@@ -68,10 +68,17 @@ func (r *TrialSet) Add() int {
 	n := len(r.trials)
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
-	if r.model != nil {
-		hparams := r.model.propose(rng)
+	if n < len(r.domain.starts) {
+		hparams := r.domain.assemble(r.domain.draw(rng, r.domain.starts[n]))
 		e.given = r.pack(hparams)
-		r.model.begin(n, hparams)
+		if r.model != nil {
+			r.model.begin(n, hparams, false)
+			r.model.try(hparams)
+		}
+	} else if r.model != nil {
+		hparams, byPrior := r.model.propose(rng)
+		e.given = r.pack(hparams)
+		r.model.begin(n, hparams, byPrior)
 	} else if e.given = r.atRandom(); len(r.domain.parts) > 0 { // drawing again would take long
 		e.given = r.pack(e.given.hparams(n))
 	}
