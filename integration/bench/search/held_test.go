@@ -84,7 +84,7 @@ func heldMethods() []method {
 	return []method{
 		{"adaptive ASHA (default)", "name: adaptive_asha, " + many},
 		{"adaptive ASHA, best prior", "name: adaptive_asha, " + many},
-		{"adaptive ASHA, good prior", "name: adaptive_asha, " + many},
+		{"adaptive ASHA, middling prior", "name: adaptive_asha, " + many},
 		{"adaptive ASHA, wrong prior", "name: adaptive_asha, " + many},
 		{"adaptive ASHA, random", "name: adaptive_asha, sampler: random, " + many},
 		{"adaptive ASHA, aggressive", "name: adaptive_asha, mode: aggressive, " + many},

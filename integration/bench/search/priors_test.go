@@ -11,7 +11,7 @@ import (
 )
 
 // believe gives the hyperparameters the prior of a searcher whose name ends so: the best of 1,000
-// random settings, one of the good ones (the tenth best of 100), or the worst of 100.
+// random settings, a middling one (the tenth best of 100), or the worst of 100.
 func (t *table) believe(space expconf.Hyperparameters, method string) {
 	if !strings.HasSuffix(method, "prior") {
 		return
@@ -40,7 +40,7 @@ func (t *table) believe(space expconf.Hyperparameters, method string) {
 	sort.Slice(order, func(a, b int) bool { return ends[order[a]] < ends[order[b]] })
 	at := settings[order[0]]
 	switch {
-	case strings.HasSuffix(method, "good prior"):
+	case strings.HasSuffix(method, "middling prior"):
 		at = settings[order[9]]
 	case strings.HasSuffix(method, "wrong prior"):
 		at = settings[order[n-1]]
