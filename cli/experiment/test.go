@@ -89,8 +89,11 @@ func testConfig(config string, complete v1.Struct) (string, error) {
 // tested returns the hyperparameters of a test: the least ones or, if some exclude others, those of a first trial.
 func tested(complete v1.Struct, space map[string]any) (any, error) {
 	cfg, err := expconf.ParseConfigJSON(complete)
-	if err != nil || !cfg.Restricted() {
-		return least(space), nil // the master reports what is wrong
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "cannot decode the master's answer: %w", err)
+	}
+	if !cfg.Restricted() {
+		return least(space), nil
 	}
 	cfg.Searcher = expconf.Searcher{Name: expconf.Single, Metric: cfg.Searcher.Metric, Constraints: cfg.Searcher.Constraints}
 	s, err := search.New(cfg, 0)

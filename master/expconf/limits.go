@@ -205,6 +205,8 @@ func (c Config) checkVolume(k *checker) {
 		most = maxDrawn
 	case c.Searcher.models():
 		most = maxModelledValues
+	case len(c.Searcher.Constraints) > 0 && c.Searcher.Name != Grid:
+		most = maxDrawn
 	default:
 		return
 	}

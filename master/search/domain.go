@@ -41,6 +41,7 @@ type part struct {
 	axes        []int // in the order of domain.order
 	constraints []constraint
 	valid       []any // one valid value of each of axes, in case that drawing fails
+	draws       int   // at most
 }
 
 type constraint struct {
@@ -56,10 +57,9 @@ type absent struct{}
 const (
 	// A part of the domain is drawn again at most maxDraws times. With minValid valid ones among as many at
 	// submission, a search almost never fails to draw a valid one.
-	maxDraws = 100_000
-	minValid = 20
-	// maxStartDraws is the same for what a starting point lacks, at submission.
-	maxStartDraws = 10_000
+	maxDraws = 20_000
+	minValid = 10
+	maxDrawn = 4_000_000 // values: a part with very many axes is drawn less often
 )
 
 // newDomain reads the space of a configuration. The error has the place of a constraint that
@@ -121,7 +121,7 @@ func (d *domain) probeStarts(cfg expconf.Config) error {
 			values[i] = v
 		}
 		for i := range d.parts {
-			p, rng, tries := &d.parts[i], rngOf(int64(at), i), maxStartDraws
+			p, rng, tries := &d.parts[i], rngOf(int64(at), i), d.parts[i].draws
 			if !slices.ContainsFunc(p.axes, func(i int) bool { _, stays := fixed[i]; return !stays }) {
 				tries = 1
 			}
@@ -185,6 +185,9 @@ func (d *domain) divide(constraints []expconf.Constraint, index map[string]int) 
 		d.parts[p].axes = slices.DeleteFunc(slices.Clone(d.order), func(i int) bool { return of[i] != p })
 	}
 	d.parts = slices.DeleteFunc(d.parts, func(p part) bool { return len(p.constraints) == 0 })
+	for i := range d.parts {
+		d.parts[i].draws = max(100*minValid, min(maxDraws, maxDrawn/len(d.parts[i].axes)))
+	}
 }
 
 // probe draws from a part, to find out whether enough draws are valid.
@@ -193,7 +196,7 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 	rng := rngOf(int64(at), 0)
 	values := make([]any, len(d.axes))
 	valid := 0
-	for range maxDraws {
+	for range p.draws {
 		d.redraw(p, values, rng, nil)
 		if !d.fulfils(p, values) {
 			continue
@@ -214,7 +217,7 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 	if valid > 0 {
 		some = fmt.Sprintf("only %d", valid)
 	}
-	return cfg.Problem(where(p.constraints[0]), fmt.Sprintf("too few combinations of %s fulfil it%s: %s of %d that were drawn", strings.Join(p.constraints[0].Names(), ", "), others, some, maxDraws),
+	return cfg.Problem(where(p.constraints[0]), fmt.Sprintf("too few combinations of %s fulfil it%s: %s of %d that were drawn", strings.Join(p.constraints[0].Names(), ", "), others, some, p.draws),
 		"change the constraint, or the ranges of these hyperparameters; for values that must be equal, use one hyperparameter")
 }
 
@@ -247,7 +250,7 @@ func (d *domain) draw(rng *rand.Rand, fixed map[int]any) []any {
 	for i := range d.parts {
 		p := &d.parts[i]
 		for tries := 0; !d.fulfils(p, values); tries++ {
-			if tries == maxDraws {
+			if tries == p.draws {
 				for at, v := range p.valid {
 					values[p.axes[at]] = v
 				}

@@ -219,7 +219,7 @@ func (m *model) propose(rng *rand.Rand) (hparams map[string]any, byPrior bool) {
 		unseen = maxRedraws - 1
 	}
 	for redraw := range maxRedraws {
-		hparams, byPrior = nil, m.prior != nil && rng.Float64() < m.prior.share(len(m.of))
+		byPrior = m.prior != nil && rng.Float64() < m.prior.share(len(m.of))
 		if byPrior {
 			hparams = m.prior.draw(m, rng)
 		} else {
