@@ -161,6 +161,10 @@ func (m *population) explore(d *domain, before map[string]any, rng *rand.Rand) m
 			} else {
 				hparams[name] = m.shift(p, value, rng.IntN(2) == 0)
 			}
+			// shift moves a negative int past its bound, and searches that began so must stay as they are.
+			if v, ok := hparams[name].(int64); ok && p.Type == expconf.Int && d.restricted() {
+				hparams[name] = min(max(v, int64(p.Minval)), int64(p.Maxval))
+			}
 		}
 		if !d.restricted() {
 			return hparams
