@@ -480,3 +480,37 @@ func describeSaysWhichNodesAreAvoided(t *testing.T, m *world) {
 		t.Errorf("described\n%s", text)
 	}
 }
+
+// TestTestOfAConditionalSpace: the test of a space with conditions has no inactive hyperparameter, and fulfils the constraints.
+func TestTestOfAConditionalSpace(t *testing.T) {
+	whole, _, err := expconf.Parse("test", []byte(`
+entrypoint: e
+searcher: {name: random, metric: m, max_trials: 3, constraints: ["low < high"]}
+hyperparameters:
+  optimizer: {type: categorical, vals: [adam]}
+  momentum: {type: double, minval: 0, maxval: 1, when: {kind: b}}
+  kind: {type: categorical, vals: [a, b], when: {optimizer: adam}}
+  low: {type: double, minval: 0, maxval: 1}
+  high: {type: double, minval: 0, maxval: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := expconf.Complete(whole, expconf.ClusterDefaults{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete, err := cfg.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := tested(complete, map[string]any{"unused": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hp := values.(map[string]any)
+	_, momentum := hp["momentum"]
+	if hp["low"].(float64) >= hp["high"].(float64) || momentum != (hp["kind"] == "b") {
+		t.Errorf("the test has %v", hp)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -72,13 +73,34 @@ func testConfig(config string, complete v1.Struct) (string, error) {
 		"searcher=" + quote(searcher),
 	}
 	if len(doc.Hyperparameters) > 0 {
-		overrides = append(overrides, "hyperparameters="+quote(least(doc.Hyperparameters)))
+		values, err := tested(complete, doc.Hyperparameters)
+		if err != nil {
+			return "", err
+		}
+		overrides = append(overrides, "hyperparameters="+quote(values))
 	}
 	out, err := expconf.ApplyOverrides("the test's configuration", []byte(config), overrides)
 	if err != nil {
 		return "", fault.New(fault.Invalid, "%w", err)
 	}
 	return string(out), nil
+}
+
+// tested returns the hyperparameters of a test: the least ones or, if some exclude others, those of a first trial.
+func tested(complete v1.Struct, space map[string]any) (any, error) {
+	cfg, err := expconf.ParseConfigJSON(complete)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "cannot decode the master's answer: %w", err)
+	}
+	if !cfg.Restricted() {
+		return least(space), nil
+	}
+	cfg.Searcher = expconf.Searcher{Name: expconf.Single, Metric: cfg.Searcher.Metric, Constraints: cfg.Searcher.Constraints}
+	s, err := search.New(cfg, 0)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%w", err)
+	}
+	return s.HParams(0), nil
 }
 
 // quote encodes a value as JSON, which is also YAML.

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/search/sim"
 )
 
@@ -88,7 +89,7 @@ func parse(name string, text []byte) (cfg expconf.Config, err error) {
 
 // valid checks what a search needs.
 func valid(cfg expconf.Config) error {
-	if err := cfg.ValidateSearch(); err != nil {
+	if err := search.Check(cfg); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
 	return nil
@@ -115,6 +116,7 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 			return cfg, nil, fault.New(fault.Invalid, "%s: %w", o.curves, err)
 		}
 		cfg.Hyperparameters, cfg.Searcher.SmallerIsBetter, curves = t.Space(), true, t
+		cfg.Searcher.Constraints, cfg.Searcher.StartWith = nil, nil // they are about the others
 	}
 	return cfg, curves, valid(cfg)
 }

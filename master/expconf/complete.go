@@ -54,7 +54,8 @@ func (s *Searcher) complete(space Hyperparameters) {
 		return
 	}
 	s.Sampler = Uniform
-	if s.Revision > 1 && (s.Name == AsyncHalving || s.Name == AdaptiveASHA) && s.MaxTrials <= MaxModelled && float64(s.MaxTrials)*space.varied() <= maxModelledValues {
+	learns := s.Name == AsyncHalving || s.Name == AdaptiveASHA || s.Name == Random && space.Prior()
+	if s.Revision > 1 && learns && s.MaxTrials <= MaxModelled && float64(s.MaxTrials)*space.varied() <= maxModelledValues {
 		s.Sampler = TPE
 	}
 }

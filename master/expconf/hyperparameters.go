@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
@@ -30,13 +32,19 @@ const (
 type Hyperparameter struct {
 	Type HyperparameterType
 
-	Val  any   // const
-	Vals []any // categorical
+	Val     any   // const
+	Vals    []any // categorical
+	Ordered bool  // categorical: neighbours in vals are alike
 
 	Minval float64 // int, double; of log the exponent
 	Maxval float64
 	Base   float64 // log
 	Count  *int    // points on the axis of a grid
+	Even   bool    // int, double, the field log: draws are even by the logarithm
+	Step   float64 // int, double: values are minval plus multiples of it; 0: none
+
+	When  Conditions // of a trial that has the hyperparameter
+	Prior any        // not const: the value that the user believes to be good; nil: none
 
 	Members Hyperparameters // group
 
@@ -71,13 +79,13 @@ func (h Hyperparameters) walk(prefix []string, visit func([]string, Hyperparamet
 func fieldsOfHyperparameter(t HyperparameterType) (required, optional []string) {
 	switch t {
 	case Const:
-		return []string{"val"}, nil
+		return []string{"val"}, []string{"when"}
 	case Int, Double:
-		return []string{"minval", "maxval"}, []string{"count"}
+		return []string{"minval", "maxval"}, []string{"count", "log", "step", "when", "prior"}
 	case Log:
-		return []string{"minval", "maxval", "base"}, []string{"count"}
+		return []string{"minval", "maxval", "base"}, []string{"count", "when", "prior"}
 	case Categorical:
-		return []string{"vals"}, nil
+		return []string{"vals"}, []string{"ordered", "when", "prior"}
 	}
 	return nil, nil
 }
@@ -139,6 +147,18 @@ func (p *Hyperparameter) space(d *decoder, n *document.Node, path string) {
 			d.into(f.Value, at, &p.Count)
 		case f.Key == "base":
 			d.into(f.Value, at, &p.Base)
+		case f.Key == "ordered":
+			d.into(f.Value, at, &p.Ordered)
+		case f.Key == "log":
+			d.into(f.Value, at, &p.Even)
+		case f.Key == "step":
+			if p.bound(d, f.Value, at, &p.Step); p.Step <= 0 {
+				d.problem(f.Value, at, fmt.Sprintf("must be greater than 0, found %s", short(p.Step)), "")
+			}
+		case f.Key == "prior":
+			d.free(f.Value, at, valueOf(&p.Prior))
+		case f.Key == "when":
+			d.into(f.Value, at, &p.When)
 		case f.Key == "minval":
 			p.bound(d, f.Value, at, &p.Minval)
 		case f.Key == "maxval":
@@ -152,7 +172,7 @@ func (p *Hyperparameter) space(d *decoder, n *document.Node, path string) {
 	}
 }
 
-// bound decodes minval or maxval, which are whole numbers for the type int.
+// bound decodes minval, maxval or step, which are whole numbers for the type int.
 func (p *Hyperparameter) bound(d *decoder, n *document.Node, path string, target *float64) {
 	known := len(d.problems)
 	defer func() {
@@ -225,6 +245,14 @@ func (p Hyperparameter) MarshalJSON() ([]byte, error) {
 	if p.Count != nil {
 		out["count"] = *p.Count
 	}
+	if p.Prior != nil {
+		out["prior"] = p.Prior
+	}
+	for name, value := range map[string]any{"log": p.Even, "step": p.Step, "ordered": p.Ordered, "when": p.When} {
+		if !reflect.ValueOf(value).IsZero() {
+			out[name] = value
+		}
+	}
 	return json.Marshal(out)
 }
 
@@ -246,12 +274,6 @@ func (h Hyperparameters) check(k *checker, at string, grid bool) {
 			p.check(k, here, grid)
 		}
 	}
-	if grid && at == "hyperparameters" {
-		if points := h.points(); points > MaxTrials {
-			k.fail(at, fmt.Sprintf("the grid has %s points, each of them a trial; at most %d are run", short(points), MaxTrials),
-				"lower some counts, or use the random searcher")
-		}
-	}
 }
 
 // points is the length of the hyperparameter's axis in a grid.
@@ -259,12 +281,40 @@ func (p Hyperparameter) points() float64 {
 	switch p.Type {
 	case Categorical:
 		return math.Max(1, float64(len(p.Vals)))
-	case Int:
-		return math.Min(float64(optional.Or(p.Count, 1)), math.Max(1, p.Maxval-p.Minval+1))
-	case Double, Log:
-		return float64(max(1, optional.Or(p.Count, 1)))
+	case Int, Double, Log:
+		n := math.Max(1, float64(optional.Or(p.Count, 1)))
+		if steps := p.Steps(); p.Count == nil && p.Step > 0 {
+			n = steps
+		} else if steps > 0 {
+			n = math.Min(n, steps)
+		}
+		return n
 	}
 	return 1
+}
+
+// Steps is how many values a range has; 0: it has no steps.
+func (p Hyperparameter) Steps() float64 {
+	switch {
+	case p.Step > 0:
+		return math.Max(1, math.Floor((p.Maxval-p.Minval)/p.Step+1e-9)+1)
+	case p.Type == Int:
+		return math.Max(1, p.Maxval-p.Minval+1)
+	}
+	return 0
+}
+
+// At returns the value of a step, the first of which is 0.
+func (p Hyperparameter) At(step float64) any {
+	if p.Type == Int {
+		return int64(p.Minval + step*math.Max(1, p.Step))
+	}
+	// The nearest short number: 0.30000000000000004 is 0.3.
+	v, err := strconv.ParseFloat(strconv.FormatFloat(p.Minval+step*p.Step, 'g', 12, 64), 64)
+	if err != nil || v < p.Minval || v > p.Maxval {
+		return math.Min(p.Minval+step*p.Step, p.Maxval)
+	}
+	return v
 }
 
 func (p Hyperparameter) check(k *checker, at string, grid bool) {
@@ -272,6 +322,7 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	case Categorical:
 		k.when(len(p.Vals) == 0, at+".vals", "is empty; list at least one value", "")
 		k.atMost(at+".vals", len(p.Vals), maxVals, "values")
+		p.checkPrior(k, at)
 		return
 	case Int, Double, Log:
 	default:
@@ -285,10 +336,28 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	if p.Type == Log {
 		p.checkLog(k, at)
 	}
+	p.checkSteps(k, at)
+	p.checkPrior(k, at)
 	if p.Count != nil {
 		k.within(at+".count", int64(*p.Count), 1, maxCount)
-	} else if grid {
+	} else if grid && p.Step == 0 {
 		k.fail(at+".count", "is required by the grid searcher", "set the number of values between minval and maxval")
+	}
+}
+
+// checkSteps checks step and log of an int or a double.
+func (p Hyperparameter) checkSteps(k *checker, at string) {
+	k.when(p.Even && p.Minval <= 0, at+".minval", fmt.Sprintf("must be greater than 0 with log: true, found %s", short(p.Minval)), "")
+	if p.Step == 0 {
+		return
+	}
+	switch width := p.Maxval - p.Minval; {
+	case !(p.Step > 0 && p.Step <= maxMagnitude):
+		k.fail(at+".step", fmt.Sprintf("must be greater than 0 and at most %s, found %s", short(maxMagnitude), short(p.Step)), "")
+	case width > 0 && p.Step > width:
+		k.fail(at+".step", fmt.Sprintf("%s is greater than the range from %s to %s", short(p.Step), short(p.Minval), short(p.Maxval)), "")
+	case width/p.Step > maxSteps:
+		k.fail(at+".step", fmt.Sprintf("makes more than %d values", int64(maxSteps)), "use a larger step, or omit it")
 	}
 }
 

@@ -43,17 +43,23 @@ const (
 	maxUnits     = 1_000_000_000_000_000 // of a length; a double counts so far without gaps
 	maxRounds    = 100_000               // of pbt
 	maxVals      = 10_000                // of a categorical hyperparameter
+	maxSteps     = 1 << 53               // values of a range with a step
 	maxCount     = 1_000_000             // points of an axis
 	maxMagnitude = 1e300                 // of a bound of a hyperparameter
-	maxSlots     = 1_000_000             // of one trial or task
-	maxRestarts  = 1_000_000
-	maxSeconds   = 1_000_000_000 // 31 years, of a timeout
-	maxPreempt   = 31_536_000    // a year
-	maxWeight    = 1_000_000
-	maxShm       = 1 << 50 // bytes
-	maxWords     = 10_000  // of a command line
-	maxWord      = 128 << 10
-	maxNames     = 1_000 // entries of a list that names things
+	// A condition names at most maxWhen hyperparameters, with at most maxWhenValues values each.
+	maxWhen        = 16
+	maxWhenValues  = 100
+	maxConstraints = 100       // between hyperparameters
+	maxStarts      = 100       // starting points of a search
+	maxSlots       = 1_000_000 // of one trial or task
+	maxRestarts    = 1_000_000
+	maxSeconds     = 1_000_000_000 // 31 years, of a timeout
+	maxPreempt     = 31_536_000    // a year
+	maxWeight      = 1_000_000
+	maxShm         = 1 << 50 // bytes
+	maxWords       = 10_000  // of a command line
+	maxWord        = 128 << 10
+	maxNames       = 1_000 // entries of a list that names things
 	// maxHooks is the number of webhooks that an experiment may name: more than 100 of its workspace and 100 of all workspaces
 	// cannot exist.
 	maxHooks     = 200
@@ -177,6 +183,9 @@ func encodedSize(v any) int {
 // each trial, and some searchers keep them in memory.
 func (c Config) checkVolume(k *checker) {
 	trials := c.Searcher.planned(c.Hyperparameters)
+	if c.Searcher.Name == Grid && c.Restricted() {
+		trials = min(trials, MaxTrials) // the grid has fewer points; the search counts them
+	}
 	if trials < 1 || trials > MaxTrials {
 		return // another check has reported the problem
 	}
@@ -196,6 +205,8 @@ func (c Config) checkVolume(k *checker) {
 		most = maxDrawn
 	case c.Searcher.models():
 		most = maxModelledValues
+	case len(c.Searcher.Constraints) > 0 && c.Searcher.Name != Grid:
+		most = maxDrawn
 	default:
 		return
 	}

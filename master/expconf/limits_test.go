@@ -307,3 +307,25 @@ func TestAStoredSearchKeepsItsRevision(t *testing.T) {
 		}
 	}
 }
+
+// TestPriorsWithoutEffect: the sampler of random searches learns where a hyperparameter has a prior, and a warning names priors that
+// nothing uses.
+func TestPriorsWithoutEffect(t *testing.T) {
+	for searcher, want := range map[string]string{
+		"name: random, max_trials: 9":                  "",
+		"name: random, max_trials: 9, sampler: random": "x.yaml:2:77: hyperparameters.g.a.prior: has no effect: only the sampler tpe uses priors; use random, adaptive_asha or async_halving, without sampler: random",
+		"name: grid": "hyperparameters.g.a.prior: has no effect",
+	} {
+		raw, _, err := Parse("x.yaml", []byte("entrypoint: e\nhyperparameters: {g: {a: {type: int, minval: 1, maxval: 3, count: 3, prior: 2}}}\nsearcher: {metric: m, "+searcher+"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := Complete(raw, ClusterDefaults{Name: "x"})
+		if err != nil || cfg.ValidateSearch() != nil {
+			t.Fatal(err, cfg.ValidateSearch())
+		}
+		if got := strings.Join(cfg.Unhonoured(Everything()).Strings(), "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", searcher, got)
+		}
+	}
+}

@@ -36,9 +36,9 @@ type checkable interface {
 func bounds() map[string]int64 {
 	return map[string]int64{
 		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets, "maxCPUs": maxCPUs,
-		"maxComparison": maxComparison, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxHookName": maxHookName, "maxHooks": maxHooks, "maxNames": maxNames, "maxPreempt": maxPreempt,
+		"maxComparison": maxComparison, "maxConstraints": maxConstraints, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxHookName": maxHookName, "maxHooks": maxHooks, "maxNames": maxNames, "maxPreempt": maxPreempt,
 		"maxRestarts": maxRestarts, "maxRounds": maxRounds, "maxRungs": maxRungs, "maxShm": maxShm,
-		"maxSlots": maxSlots, "maxUnits": maxUnits, "maxWeight": maxWeight, "SearchRevision": SearchRevision,
+		"maxSlots": maxSlots, "maxStarts": maxStarts, "maxUnits": maxUnits, "maxWeight": maxWeight, "SearchRevision": SearchRevision,
 	}
 }
 

@@ -83,6 +83,12 @@ type Searcher struct {
 	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" check:"one of random tpe"`
 	Progressive bool   `json:"progressive" of:"adaptive_asha async_halving"` // train to the next rung only if the order of the best still changes
 
+	// Constraints are comparisons of hyperparameters that hold in every trial.
+	Constraints []Constraint `json:"constraints" of:"single? random? grid? adaptive_asha? async_halving? pbt?" check:"at most maxConstraints constraints"`
+
+	// StartWith has values of hyperparameters for the first trials; the sampler draws what they lack.
+	StartWith []map[string]any `json:"start_with" of:"random? adaptive_asha? async_halving? pbt?" check:"at most maxStarts starting points"`
+
 	// Revision is that of the algorithms with which a search began; see SearchRevision.
 	Revision int `json:"revision" of:"random adaptive_asha async_halving" check:"0..SearchRevision"`
 

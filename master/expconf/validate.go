@@ -47,9 +47,25 @@ func (c Config) ValidateSearch() error {
 	return document.AsError(k.problems)
 }
 
+// Problem returns a problem at a field, as Validate does.
+func (c Config) Problem(path, message, hint string) error {
+	k := &checker{pos: c.pos}
+	k.fail(path, message, hint)
+	return document.AsError(k.problems)
+}
+
 // checkSpace checks the hyperparameters, for which some searchers have rules.
 func (c Config) checkSpace(k *checker) {
-	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	const at = "hyperparameters"
+	c.Hyperparameters.check(k, at, c.Searcher.Name == Grid)
+	if c.Hyperparameters.checkConditions(k); c.Searcher.Name == Grid && !c.Restricted() {
+		if points := c.Hyperparameters.points(); points > MaxTrials {
+			k.fail(at, fmt.Sprintf("the grid has %s points, each of them a trial; at most %d are run", short(points), MaxTrials),
+				"lower some counts, or use the random searcher")
+		}
+	}
+	c.Searcher.checkConstraints(k, c.Hyperparameters)
+	c.checkStarts(k)
 	c.checkTrial(k)
 	c.checkVolume(k)
 }

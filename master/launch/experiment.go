@@ -250,6 +250,9 @@ func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warn
 	if err := cfg.Validate(); err != nil {
 		return document.Wrong(err)
 	}
+	if err := search.Check(*cfg); err != nil {
+		return document.Wrong(err)
+	}
 	if err := cfg.Refused(can); err != nil {
 		return document.Wrong(err)
 	}

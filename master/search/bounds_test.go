@@ -31,6 +31,8 @@ func TestTheLargestSearches(t *testing.T) {
 	}{
 		"random":        {"name: random, max_trials: 100000, max_concurrent_trials: 0", space(200), 100_000},
 		"grid":          {"name: grid, max_concurrent_trials: 0", strings.ReplaceAll(space(5), "maxval: 1}", "maxval: 1, count: 10}"), 100_000},
+		"constraints":   {"name: random, max_trials: 100000, max_concurrent_trials: 0, constraints: [h0 < h1]", space(10), 100_000},
+		"conditions":    {"name: grid, max_concurrent_trials: 0, constraints: [h0 < 2]", strings.ReplaceAll(space(5), "maxval: 1}", "maxval: 1, count: 10}") + "  k: {type: int, minval: 1, maxval: 1, count: 1, when: {l: 2}}\n  l: 2\n", 100_000},
 		"async_halving": {"name: async_halving, max_trials: 100000, num_rungs: 5, max_length: 1000, max_concurrent_trials: 0, stop_once: true", space(200), 100_000},
 		"adaptive_asha": {"name: adaptive_asha, max_trials: 100000, max_rungs: 5, max_length: 1000000000000000, max_concurrent_trials: 0", space(20), 100_000},
 		"tpe":           {"name: random, sampler: tpe, max_trials: 10000, max_concurrent_trials: 0", space(25), 10_000},

@@ -44,10 +44,10 @@ func TestLongChoices(t *testing.T) {
 		vals = append(vals, long)
 	}
 	space := expconf.Hyperparameters{"a": {Type: expconf.Categorical, Vals: vals}, "b": {Type: expconf.Categorical, Vals: []any{"x", "y"}}}
-	m, rng := newModel(space, expconf.SearchRevision), rand.New(rand.NewPCG(1, 2))
+	m, rng := newModel(plain(space), expconf.SearchRevision), rand.New(rand.NewPCG(1, 2))
 	seen := map[string]bool{}
 	for trial := range 2_000 {
-		hparams := m.propose(rng)
+		hparams, _ := m.propose(rng)
 		if trial < 200 {
 			m.learn(trial, hparams, 0, float64(trial%7))
 		}

@@ -61,7 +61,9 @@ func (s *Search) continued(e Event) error {
 		if err != nil {
 			return fmt.Errorf("search event %d: %w", e.Seq, err)
 		}
-		s.reconfigure(cfg)
+		if err := s.reconfigure(cfg); err != nil {
+			return fmt.Errorf("search event %d: %w", e.Seq, err)
+		}
 	}
 	m.Continue(&s.trialSet, len(body.Config) > 0)
 	return nil
@@ -69,7 +71,11 @@ func (s *Search) continued(e Event) error {
 
 // reconfigure replaces the configuration. If the metric changes, the best result so far
 // no longer counts.
-func (s *Search) reconfigure(cfg expconf.Config) {
+func (s *Search) reconfigure(cfg expconf.Config) error {
+	d, err := newDomain(cfg)
+	if err != nil {
+		return err
+	}
 	sign := 1.0
 	if !cfg.Searcher.SmallerIsBetter {
 		sign = -1
@@ -78,7 +84,8 @@ func (s *Search) reconfigure(cfg expconf.Config) {
 		s.bestTrial, s.bestMetric = 0, nil
 	}
 	s.name, s.sign, s.lengthGauge = cfg.Searcher.Metric, sign, newGauge(cfg)
-	s.trialSet.space, s.trialSet.random, s.trialSet.layout = cfg.Hyperparameters, nil, nil
+	s.trialSet.domain, s.trialSet.random, s.trialSet.layout = d, nil, nil
+	return nil
 }
 
 // reopen makes an ended trial run again.

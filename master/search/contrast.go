@@ -58,7 +58,7 @@ func (m *model) estimate() []contrast {
 	most, total := 0, 0.0
 	for i, g := range m.stages {
 		n := len(g.list)
-		most = max(most, n)
+		most = max(most, n-g.near) // near a prior there is little to learn about the rest of the space
 		if n < minVoters || len(list) == maxLengths {
 			continue
 		}

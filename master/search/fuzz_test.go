@@ -19,6 +19,8 @@ func FuzzSample(f *testing.F) {
 		"a: {type: int, minval: -9007199254740992, maxval: 9007199254740992, count: 7}",
 		"a: {b: {c: {type: categorical, vals: [null, [1, {x: 2}], y]}, d: {}}}",
 		"a: {type: const, val: {x: [1, .5]}}",
+		"a: {type: categorical, vals: [1, x], ordered: true}\nb: {type: int, minval: 1, maxval: 9, log: true, when: {a: x}}\nc: {type: double, minval: 0, maxval: 1, step: 0.3, when: {b: [1, 2]}}",
+		"a: {type: double, minval: 1e-300, maxval: 1e300, log: true, step: 1e-300}\nb: {type: int, minval: 1, maxval: 9007199254740992, log: true, step: 7, count: 9}",
 		"a: [1, 2]\nb: null\nc: {type: int, minval: 5, maxval: 4}",
 	} {
 		f.Add(space, uint32(7))
@@ -49,6 +51,7 @@ func FuzzSample(f *testing.F) {
 			}
 			train(t, s)
 			for i := range s.Len() {
+				checkTrial(t, cfg, s.HParams(i))
 				written(sampler, s.HParams(i))
 			}
 		}
@@ -61,13 +64,23 @@ func FuzzSample(f *testing.F) {
 		}
 		train(t, s)
 		for i := range s.Len() {
+			if cfg.Restricted() { // see explore
+				checkTrial(t, cfg, s.HParams(i))
+			}
 			written("pbt", s.HParams(i))
 		}
 		cfg.Searcher = expconf.Searcher{Name: expconf.Grid, Metric: "m", Divisor: 4}
 		if cfg.ValidateSearch() != nil {
 			return
 		}
-		p := pointsOf(cfg.Hyperparameters)
+		d, err := newDomain(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pointsOf(cfg, d)
+		if err != nil {
+			return // it has too many points
+		}
 		for i := range min(p.len(), 20) {
 			written("grid", p.hparams(i))
 		}

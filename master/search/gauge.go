@@ -1,7 +1,6 @@
 package search
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -34,7 +33,7 @@ func newGauge(cfg expconf.Config) lengthGauge {
 func (g lengthGauge) at(v Validation, hparams func() map[string]any) (at float64, why string) {
 	batch := 0.0
 	if g.unit == expconf.Records || g.unit == expconf.Epochs {
-		batch, _ = number(hparams()["global_batch_size"])
+		batch, _ = expconf.Number(hparams()["global_batch_size"])
 	}
 	switch {
 	case v.Length > 0:
@@ -69,20 +68,4 @@ func (s *Search) metric(v Validation) (metric float64, why string) {
 		return math.Inf(1), ""
 	}
 	return 0, fmt.Sprintf("the metric %q of its validation at step %d is %s, not a number", s.name, v.Steps, v.Unfit)
-}
-
-// number converts the types that a hyperparameter's number can have to float64.
-func number(v any) (float64, bool) {
-	switch x := v.(type) {
-	case float64:
-		return x, true
-	case int64:
-		return float64(x), true
-	case int:
-		return float64(x), true
-	case json.Number:
-		f, err := x.Float64()
-		return f, err == nil
-	}
-	return 0, false
 }

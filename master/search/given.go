@@ -17,28 +17,27 @@ type given interface {
 
 // drawn computes random hyperparameters from the seed and the trial's number.
 type drawn struct {
-	seed  int64
-	space expconf.Hyperparameters
+	seed int64
+	*domain
 }
 
 func (d *drawn) hparams(trial int) map[string]any {
 	rng := rngOf(d.seed, trial)
 	rng.Uint32() // Add used the first number as the trial's seed
-	return sample(d.space, rng)
+	return d.sample(rng)
 }
 
 // layout packs hyperparameters that cannot be computed again (the sampler's, and those of
 // copies in pbt): packed keeps the values of axes that are not constant, in the order of free.
 type layout struct {
-	space expconf.Hyperparameters
-	axes  []axis
-	free  []int // indexes of the axes that are not constant
+	*domain
+	free []int // indexes of the axes that are not constant, or that trials can lack
 }
 
-func newLayout(space expconf.Hyperparameters) *layout {
-	l := &layout{space: space, axes: axesOf(space)}
+func newLayout(d *domain) *layout {
+	l := &layout{domain: d}
 	for i, a := range l.axes {
-		if a.Type != expconf.Const {
+		if a.Type != expconf.Const || len(a.When) > 0 {
 			l.free = append(l.free, i)
 		}
 	}
@@ -59,7 +58,7 @@ func (p packed) hparams(int) map[string]any {
 	for i, f := range p.layout.free {
 		values[f] = p.values[i]
 	}
-	return assemble(p.layout.space, p.layout.axes, values)
+	return p.layout.assemble(values)
 }
 
 // told has the JSON object that the program of a custom searcher sent as hyperparameters.

@@ -27,9 +27,9 @@ const (
 // Memory returns how much memory the search takes at most, in bytes, without the
 // operations of a custom searcher's program.
 func (s *Search) Memory() int64 {
-	space := spaceBytes(s.trialSet.space)
+	space := spaceBytes(s.trialSet.domain.space)
 	each := int64(trialBytes)
-	free := int64(len(newLayout(s.trialSet.space).free))
+	free := int64(len(newLayout(s.trialSet.domain).free))
 	switch m := s.method.(type) {
 	case *outside:
 		return searchBytes + space
@@ -43,6 +43,12 @@ func (s *Search) Memory() int64 {
 		}
 	case *population:
 		each += rungedBytes + packedBytes*free
+	}
+	if m, ok := s.method.(*grid); ok {
+		space += int64(4 * len(m.points.codes))
+	}
+	if s.trialSet.model == nil && len(s.trialSet.domain.parts) > 0 {
+		each += packedBytes * free
 	}
 	if s.trialSet.model != nil {
 		each += rungedBytes + modelledBytes*free
@@ -68,6 +74,12 @@ func spaceBytes(space expconf.Hyperparameters) (bytes int64) {
 		bytes += 2*(int64(unsafe.Sizeof(p))+int64(len(name))) + valueBytes(p.Val)
 		for _, v := range p.Vals {
 			bytes += anyBytes + valueBytes(v)
+		}
+		for _, c := range p.When {
+			bytes += 4*anyBytes + int64(len(c.Name))
+			for _, v := range c.Values {
+				bytes += anyBytes + valueBytes(v)
+			}
 		}
 		if p.Members != nil {
 			bytes += spaceBytes(p.Members)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/each"
 )
 
 // density is a kernel density estimate over the hyperparameters that vary: the mean of one
@@ -18,35 +18,42 @@ type density struct {
 	width    []float64 // of each axis: standard deviation, or the probability of drawing any category
 	invWidth []float64 // 1/width of numeric axes
 	kernels  []kernel
+	partial  []bool // whether trials can lack the axis; nil if all trials have all axes
 }
 
 type kernel struct {
 	center  []float64 // a position on each axis, as in observed.unit
 	uniform bool      // the prior: center is not used
-	scale   float64   // the constant factor of the product over the axes
+	scale   float64   // the constant factor of the product over the axes that all trials have
+	scales  []float64 // of each other axis; nil if there are none
 }
 
 // density estimates the density of these observations. The more observations, the
 // narrower the kernels (Scott's rule).
 func (m *model) density(list []*observed) *density {
 	d := &density{}
-	n, dims := float64(len(list)), float64(len(m.free))
+	dims := float64(m.widest)
+	if m.restricted() {
+		d.partial = each.Of(m.free, func(f int) bool { return len(m.needs[f]) > 0 })
+	}
 	prior := kernel{uniform: true, scale: 1}
 	for i, f := range m.free {
-		a := m.axes[f]
+		a, n := m.axes[f], float64(count(list, i))
 		prior.center = append(prior.center, 0.5)
-		if a.Type == expconf.Categorical {
+		if a.nominal() {
 			d.choices = append(d.choices, len(a.Vals))
 			// The more observations, the smaller the probability of the other values.
 			d.width = append(d.width, 1/(1+n/float64(len(a.Vals))))
 			d.invWidth = append(d.invWidth, 0)
-			prior.scale /= float64(len(a.Vals))
+			if d.partial == nil || !d.partial[i] {
+				prior.scale /= float64(len(a.Vals))
+			}
 			continue
 		}
 		d.choices = append(d.choices, 0)
 		minWidth := 0.02
-		if a.Type == expconf.Int { // no narrower than a step
-			minWidth = max(minWidth, 0.4/(a.Maxval-a.Minval+1))
+		if steps := a.steps(); steps > 0 { // no narrower than a step
+			minWidth = max(minWidth, 0.4/steps)
 		}
 		w := max(minWidth, spread(list, i)*math.Pow(max(n, 1), -1/(dims+4)))
 		d.width, d.invWidth = append(d.width, w), append(d.invWidth, 1/w)
@@ -54,9 +61,17 @@ func (m *model) density(list []*observed) *density {
 	d.kernels = append(d.kernels, prior)
 	for _, o := range list {
 		b := kernel{center: o.unit, scale: 1}
+		if d.partial != nil {
+			b.scales = make([]float64, len(o.unit))
+		}
 		for i, at := range o.unit {
 			if w := d.width[i]; d.choices[i] == 0 {
-				b.scale /= w * math.Sqrt(2*math.Pi) * (normal((1-at)/w) - normal(-at/w))
+				mass := w * math.Sqrt(2*math.Pi) * (normal((1-at)/w) - normal(-at/w))
+				if d.partial != nil && d.partial[i] {
+					b.scales[i] = 1 / mass
+				} else {
+					b.scale /= mass
+				}
 			}
 		}
 		d.kernels = append(d.kernels, b)
@@ -69,15 +84,28 @@ func (m *model) density(list []*observed) *density {
 // never propose values far from them.
 const minSpread = 0.35
 
-// spread returns the standard deviation along axis i, at least minSpread.
+// spread returns the standard deviation along axis i of the trials that have it, at least minSpread.
 func spread(list []*observed, i int) float64 {
 	sum, squares := 0.0, 0.0
 	for _, o := range list {
-		sum += o.unit[i]
-		squares += o.unit[i] * o.unit[i]
+		if at := o.unit[i]; !math.IsNaN(at) {
+			sum += at
+			squares += at * at
+		}
 	}
-	n := max(float64(len(list)), 1)
+	n := max(float64(count(list, i)), 1)
 	return max(minSpread, math.Sqrt(max(0, squares/n-sum/n*sum/n)))
+}
+
+// count is how many of the trials have axis i.
+func count(list []*observed, i int) int {
+	n := 0
+	for _, o := range list {
+		if !math.IsNaN(o.unit[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 func normal(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
@@ -93,12 +121,23 @@ func (d *density) log(x []float64) float64 {
 }
 
 func (b *kernel) at(d *density, x []float64) float64 {
-	if b.uniform {
+	if b.uniform && d.partial == nil {
 		return b.scale
 	}
 	p, far := b.scale, 0.0
 	for i, v := range x {
 		n := d.choices[i]
+		if d.partial != nil {
+			switch known := !b.uniform && !math.IsNaN(b.center[i]); {
+			case !d.partial[i] && b.uniform, math.IsNaN(v): // counted in scale; or x lacks it
+				continue
+			case d.partial[i] && !known: // the trial lacked it and says nothing about it
+				p /= max(1, float64(n))
+				continue
+			case d.partial[i] && n == 0:
+				p *= b.scales[i]
+			}
+		}
 		switch {
 		case n == 0:
 			z := (v - b.center[i]) * d.invWidth[i]
@@ -119,6 +158,10 @@ func (d *density) draw(rng *rand.Rand) []float64 {
 	for i := range x {
 		n := d.choices[i]
 		switch {
+		case d.partial != nil && math.IsNaN(b.center[i]):
+			if x[i] = rng.Float64(); n > 0 {
+				x[i] = math.Floor(x[i] * float64(n))
+			}
 		case n > 0 && (b.uniform || rng.Float64() < d.width[i]):
 			x[i] = float64(rng.IntN(n))
 		case n > 0:

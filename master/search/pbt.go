@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -139,25 +140,60 @@ func (m *population) nextRound(r *TrialSet) {
 // copy creates a trial that starts from the original's checkpoint.
 func (m *population) copy(r *TrialSet, original int) {
 	n := len(r.trials)
-	rng := r.rng(n)
-	hparams, before := make(map[string]any, len(r.space)), r.hparams(original)
-	for _, name := range r.space.Names() {
-		p := r.space[name]
-		if rng.Float64() < m.resample {
-			hparams[name] = draw(p, rng)
-		} else {
-			hparams[name] = m.shift(p, before[name], rng.IntN(2) == 0)
-		}
-	}
-	trial := r.AddWith(r.pack(hparams))
+	trial := r.AddWith(r.pack(m.explore(r.domain, r.hparams(original), r.rng(n))))
 	r.trials[trial].from = &original
 	m.join(r, trial)
 }
 
-// shift decreases or increases a number by the perturb factor, within its bounds. Values of
-// other types, and groups, stay as they are.
+// maxExplored is how many changed hyperparameters a copy tries that do not fulfil the constraints;
+// then it keeps those of its original.
+const maxExplored = 100
+
+// explore changes hyperparameters. Those that become active are drawn.
+func (m *population) explore(d *domain, before map[string]any, rng *rand.Rand) map[string]any {
+	for range maxExplored {
+		hparams := make(map[string]any, len(d.space))
+		for _, name := range d.space.Names() {
+			p := d.space[name]
+			value, active := before[name]
+			if rng.Float64() < m.resample || !active {
+				hparams[name] = draw(p, rng)
+			} else {
+				hparams[name] = m.shift(p, value, rng.IntN(2) == 0)
+			}
+			// shift moves a negative int past its bound, and searches that began so must stay as they are.
+			if v, ok := hparams[name].(int64); ok && p.Type == expconf.Int && d.restricted() {
+				hparams[name] = min(max(v, int64(p.Minval)), int64(p.Maxval))
+			}
+		}
+		if !d.restricted() {
+			return hparams
+		}
+		values := d.read(hparams)
+		for i, v := range values {
+			if v == (absent{}) {
+				values[i] = draw(d.axes[i].Hyperparameter, rng)
+			}
+		}
+		if d.valid(values) {
+			return d.assemble(values)
+		}
+	}
+	return before
+}
+
+// shift decreases or increases a number by the perturb factor, within its bounds, and moves an ordered
+// category to its neighbour. Values of other types, and groups, stay as they are.
 func (m *population) shift(p expconf.Hyperparameter, value any, down bool) any {
-	v, ok := number(value)
+	if p.Type == expconf.Categorical && p.Ordered {
+		by := 1
+		if down {
+			by = -1
+		}
+		at := slices.IndexFunc(p.Vals, func(v any) bool { return text(v) == text(value) })
+		return p.Vals[min(max(at+by, 0), len(p.Vals)-1)]
+	}
+	v, ok := expconf.Number(value)
 	factor := 1 + m.perturb
 	if down {
 		factor = 1 - m.perturb
@@ -165,6 +201,10 @@ func (m *population) shift(p expconf.Hyperparameter, value any, down bool) any {
 	switch {
 	case !ok:
 		return value
+	case p.Step > 0 && down:
+		return axis{Hyperparameter: p}.nearest(min(v*factor, v-p.Step))
+	case p.Step > 0:
+		return axis{Hyperparameter: p}.nearest(max(v*factor, v+p.Step))
 	case p.Type == expconf.Int && down:
 		return int64(max(p.Minval, math.Floor(v*factor)))
 	case p.Type == expconf.Int:

@@ -27,7 +27,15 @@ func Preview(cfg expconf.Config) []Share {
 	case expconf.Random:
 		return whole(c.MaxTrials)
 	case expconf.Grid:
-		return whole(pointsOf(cfg.Hyperparameters).len())
+		d, err := newDomain(cfg)
+		if err != nil {
+			return nil
+		}
+		p, err := pointsOf(cfg, d)
+		if err != nil {
+			return nil
+		}
+		return whole(p.len())
 	case expconf.AsyncHalving:
 		return newTournament(c, []int{c.NumRungs}).preview(name)
 	case expconf.AdaptiveASHA:

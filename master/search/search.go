@@ -100,12 +100,16 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	if err := cfg.ValidateSearch(); err != nil {
 		return nil, err
 	}
-	s := &Search{name: cfg.Searcher.Metric, sign: 1, lengthGauge: newGauge(cfg), trialSet: TrialSet{seed: seed, space: cfg.Hyperparameters}}
+	d, err := newDomain(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Search{name: cfg.Searcher.Metric, sign: 1, lengthGauge: newGauge(cfg), trialSet: TrialSet{seed: seed, domain: d}}
 	if !cfg.Searcher.SmallerIsBetter {
 		s.sign = -1
 	}
 	if cfg.Searcher.Sampler == expconf.TPE {
-		s.trialSet.model = newModel(cfg.Hyperparameters, cfg.Searcher.Revision)
+		s.trialSet.model = newModel(d, cfg.Searcher.Revision)
 	}
 	c := cfg.Searcher
 	switch c.Name {
@@ -114,7 +118,11 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	case expconf.Random:
 		s.method = &random{trials: c.MaxTrials, workers: atOnce(c.MaxConcurrentTrials)}
 	case expconf.Grid:
-		s.method = &grid{points: pointsOf(cfg.Hyperparameters), workers: atOnce(c.MaxConcurrentTrials)}
+		p, err := pointsOf(cfg, d)
+		if err != nil {
+			return nil, err
+		}
+		s.method = &grid{points: p, workers: atOnce(c.MaxConcurrentTrials)}
 	case expconf.AsyncHalving:
 		s.method = newTournament(c, []int{c.NumRungs})
 	case expconf.AdaptiveASHA:

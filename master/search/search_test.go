@@ -397,7 +397,7 @@ func benchmarkLarge(b *testing.B, searcher string) {
 // BenchmarkPropose measures a proposal of the sampler tpe after 10,000 trials.
 func BenchmarkPropose(b *testing.B) {
 	cfg := configOf(b, everything)
-	m := newModel(cfg.Hyperparameters, 2)
+	m := newModel(plain(cfg.Hyperparameters), 2)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range 10_000 {
 		m.learn(i, sample(cfg.Hyperparameters, rng), float64(i%4), rng.Float64())

@@ -3,6 +3,7 @@ package search
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
@@ -16,6 +17,9 @@ func sample(space expconf.Hyperparameters, rng *rand.Rand) map[string]any {
 }
 
 func draw(p expconf.Hyperparameter, rng *rand.Rand) any {
+	if p.Even || p.Step > 0 {
+		return axis{Hyperparameter: p}.value(rng.Float64())
+	}
 	switch p.Type {
 	case expconf.Group:
 		return sample(p.Members, rng)
@@ -58,25 +62,20 @@ func (a axis) set(hparams map[string]any, value any) {
 	hparams[a.names[len(a.names)-1]] = value
 }
 
+// get reads the axis's value; absent if the hyperparameters lack it.
 func (a axis) get(hparams map[string]any) any {
 	for _, name := range a.names[:len(a.names)-1] {
 		group, ok := hparams[name].(map[string]any)
 		if !ok {
-			return nil
+			return absent{}
 		}
 		hparams = group
 	}
-	return hparams[a.names[len(a.names)-1]]
-}
-
-// assemble makes hyperparameters from one value for each axis. It includes empty groups,
-// because the training code may read them.
-func assemble(space expconf.Hyperparameters, axes []axis, values []any) map[string]any {
-	out := skeleton(space)
-	for i, a := range axes {
-		a.set(out, values[i])
+	value, ok := hparams[a.names[len(a.names)-1]]
+	if !ok {
+		return absent{}
 	}
-	return out
+	return value
 }
 
 func skeleton(space expconf.Hyperparameters) map[string]any {
@@ -90,9 +89,15 @@ func skeleton(space expconf.Hyperparameters) map[string]any {
 }
 
 // grid lists the values of an axis in a grid: `count` evenly spaced values from minval to
-// maxval (of type log: evenly spaced exponents), or the middle if count is 1.
+// maxval (of type log, and with log: evenly spaced exponents), or the middle if count is 1. An axis
+// with steps has all of them if it has no count.
 func (a axis) grid() []any {
-	count := optional.Or(a.Count, 1)
+	count, steps := optional.Or(a.Count, 1), a.Steps()
+	if a.Count == nil && a.Step > 0 {
+		count = int(min(steps, expconf.MaxTrials+1))
+	} else if steps > 0 {
+		count = int(min(float64(count), steps))
+	}
 	at := func(i int) float64 {
 		if count == 1 {
 			return a.Minval + (a.Maxval-a.Minval)/2
@@ -101,15 +106,20 @@ func (a axis) grid() []any {
 	}
 	var list []any
 	switch a.Type {
-	case expconf.Int:
-		count = int(min(float64(count), a.Maxval-a.Minval+1))
+	case expconf.Int, expconf.Double:
 		for i := range count {
-			list = append(list, int64(math.Round(at(i))))
+			switch part := (at(i) - a.Minval) / max(a.Maxval-a.Minval, math.SmallestNonzeroFloat64); {
+			case a.Even:
+				list = append(list, a.nearest(a.Minval*math.Pow(a.Maxval/a.Minval, part)))
+			case a.Step > 0:
+				list = append(list, a.At(math.Round(part*(steps-1))))
+			case a.Type == expconf.Int:
+				list = append(list, int64(math.Round(at(i))))
+			default:
+				list = append(list, at(i))
+			}
 		}
-	case expconf.Double:
-		for i := range count {
-			list = append(list, at(i))
-		}
+		return slices.Compact(list)
 	case expconf.Log:
 		for i := range count {
 			list = append(list, math.Pow(a.Base, at(i)))

@@ -24,14 +24,15 @@ import (
 type model struct {
 	single bool // revision 1: it learns from one length of training only
 	draws  int  // for one proposal
-	space  expconf.Hyperparameters
-	axes   []axis
+	*domain
 	free   []int             // indexes of the axes that have more than one value
+	widest int               // the largest number of these that a trial has
 	values []*choices        // of each axis; nil if it is not categorical
 	stages []*stage          // the longest training first
 	of     map[int]*observed // trial → its observation
 	begun  []*observed       // the trials in the order in which they were proposed, unless single
 
+	prior     *prior          // what the user believes; nil: nothing
 	results   int             // that it has learned
 	estimated int             // results from which cached was estimated
 	cached    []contrast      // not of revision 1
@@ -43,6 +44,7 @@ type model struct {
 type stage struct {
 	level float64 // length of training, in the searcher's unit; 0 for a whole training
 	list  []result
+	near  int // of list: trials that were drawn from the prior
 }
 
 type result struct {
@@ -52,9 +54,10 @@ type result struct {
 
 // observed is a trial.
 type observed struct {
-	unit    []float64 // position on each free axis: 0 to 1, or the index of the value of a categorical axis
+	unit    []float64 // position on each free axis: 0 to 1, or the index of the value of a nominal axis; NaN if the trial lacks it
 	highest float64   // the highest level that the trial has a result of
 	results []levelResult
+	byPrior bool // drawn from the prior
 }
 
 type levelResult struct{ level, metric float64 }
@@ -69,49 +72,62 @@ const (
 	maxRedraws  = 8    // proposals until one was not tried before
 )
 
-func newModel(space expconf.Hyperparameters, revision int) *model {
-	m := &model{single: revision == 1, draws: candidates, space: space, axes: axesOf(space), of: map[int]*observed{}, tried: map[string]bool{}, points: 1}
+func newModel(d *domain, revision int) *model {
+	m := &model{single: revision == 1, draws: candidates, domain: d, of: map[int]*observed{}, tried: map[string]bool{}, points: 1}
 	if m.single {
 		m.draws = onceDraws
 	}
 	for i, a := range m.axes {
 		m.values = append(m.values, choicesOf(a.Hyperparameter))
-		switch a.Type {
-		case expconf.Const:
-		case expconf.Categorical:
-			if len(a.Vals) > 1 {
-				m.free = append(m.free, i)
-				m.points *= float64(m.values[i].distinct())
-			}
+		if a.varies() {
+			m.free = append(m.free, i)
+		}
+		switch {
+		case m.values[i] != nil:
+			m.points *= float64(m.values[i].distinct())
+		case a.steps() == 0:
+			m.tried = nil
 		default:
-			if a.Maxval > a.Minval {
-				m.free = append(m.free, i)
-			}
-			if a.Type != expconf.Int {
-				m.tried = nil
-			}
-			m.points *= a.Maxval - a.Minval + 1
+			m.points *= a.steps()
 		}
 	}
+	if !d.restricted() {
+		m.widest = len(m.free)
+	}
+	m.prior = m.believed()
 	return m
 }
 
 // begin records a trial that runs, and has no result yet.
-func (m *model) begin(trial int, hparams map[string]any) {
+func (m *model) begin(trial int, hparams map[string]any, byPrior bool) {
 	if m.single {
 		return
 	}
+	o := m.observe(trial, hparams)
+	o.byPrior = byPrior
+	m.begun = append(m.begun, o)
+}
+
+func (m *model) observe(trial int, hparams map[string]any) *observed {
 	o := &observed{unit: m.point(hparams)}
 	m.of[trial] = o
-	m.begun = append(m.begun, o)
+	if m.restricted() {
+		n := len(o.unit)
+		for _, at := range o.unit {
+			if math.IsNaN(at) {
+				n--
+			}
+		}
+		m.widest = max(m.widest, n)
+	}
+	return o
 }
 
 // learn records a result, behind those with the same metric.
 func (m *model) learn(trial int, hparams map[string]any, level, metric float64) {
 	o := m.of[trial]
 	if o == nil {
-		o = &observed{unit: m.point(hparams), highest: level}
-		m.of[trial] = o
+		o = m.observe(trial, hparams)
 	}
 	o.highest = max(o.highest, level)
 	o.results = append(o.results, levelResult{level, metric})
@@ -119,6 +135,11 @@ func (m *model) learn(trial int, hparams map[string]any, level, metric float64) 
 	g := m.stage(level)
 	at := sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
 	g.list = slices.Insert(g.list, at, result{metric, o})
+	if m.prior != nil {
+		if m.prior.learn(o, at, len(g.list)); o.byPrior {
+			g.near++
+		}
+	}
 }
 
 // stage returns the stage of a level, and creates it if it does not exist.
@@ -162,67 +183,108 @@ func (m *model) divide() (good, others []*observed) {
 func (m *model) point(hparams map[string]any) []float64 {
 	var unit []float64
 	for _, f := range m.free {
-		value := m.axes[f].get(hparams)
-		if c := m.values[f]; c != nil {
-			unit = append(unit, float64(c.index(value)))
-		} else {
-			unit = append(unit, m.axes[f].unit(value))
-		}
+		unit = append(unit, m.place(f, m.axes[f].get(hparams)))
 	}
 	return unit
 }
 
+// place returns the position of a value on an axis.
+func (m *model) place(f int, value any) float64 {
+	if value == (absent{}) && m.restricted() {
+		return math.NaN()
+	}
+	index := 0
+	if c := m.values[f]; c != nil {
+		index = c.index(value)
+	}
+	if m.axes[f].nominal() {
+		return float64(index)
+	}
+	return m.axes[f].unit(value, index)
+}
+
 // enough returns how many results a level needs before the model uses it.
-func (m *model) enough() int { return max(6, 2*len(m.free)) }
+func (m *model) enough() int { return max(6, 2*m.widest) }
 
 // propose returns the hyperparameters of a new trial. It repeats hyperparameters that
 // another trial has only if maxRedraws candidates were all tried before. Where all points
 // were tried, nobody looks at the candidates before the last, so that only their random
 // numbers are drawn: a search that is read again must propose the same.
-func (m *model) propose(rng *rand.Rand) map[string]any {
-	var hparams map[string]any
+//
+// byPrior says that the hyperparameters are drawn from the prior.
+func (m *model) propose(rng *rand.Rand) (hparams map[string]any, byPrior bool) {
 	list := m.contrasts()
 	unseen := 0
 	if m.tried != nil && float64(len(m.tried)) >= m.points {
 		unseen = maxRedraws - 1
 	}
 	for redraw := range maxRedraws {
-		hparams = m.candidate(rng, list, redraw >= unseen)
+		byPrior = m.prior != nil && rng.Float64() < m.prior.share(len(m.of))
+		if byPrior {
+			hparams = m.prior.draw(m, rng)
+		} else {
+			hparams = m.candidate(rng, list, redraw >= unseen)
+		}
 		if m.tried == nil {
-			return hparams
+			return hparams, byPrior
 		}
 		if redraw < unseen {
 			continue
 		}
-		key := fmt.Sprint(m.point(hparams))
-		if !m.tried[key] {
-			m.tried[key] = true
-			return hparams
+		if m.try(hparams) {
+			break
 		}
 	}
-	return hparams
+	return hparams, byPrior
+}
+
+// try records that a trial has these hyperparameters, and reports whether it is the first one.
+func (m *model) try(hparams map[string]any) bool {
+	if m.tried == nil {
+		return true
+	}
+	key := fmt.Sprint(m.point(hparams))
+	if m.tried[key] {
+		return false
+	}
+	m.tried[key] = true
+	return true
 }
 
 // candidate draws hyperparameters: the best of several points if the model has densities. If
 // they are not wanted, it draws the same random numbers.
 func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[string]any {
 	if len(list) == 0 || rng.Float64() < uniformPart {
-		return sample(m.space, rng)
+		return m.sample(rng)
 	}
 	var chosen []float64
 	best := math.Inf(-1)
 	for range m.draws {
-		x := oneOf(list, rng).good.draw(rng)
-		if !wanted {
+		x := m.source(list, rng).draw(rng)
+		if !wanted || !m.settled(x) {
 			continue
 		}
-		if v := vote(list, x); v > best {
+		v := vote(list, x)
+		if m.prior != nil {
+			v += m.prior.vote(x, len(m.of))
+		}
+		if v > best {
 			chosen, best = x, v
 		}
 	}
 	if !wanted {
 		return nil
 	}
+	if chosen == nil { // no candidate fulfils the constraints
+		return m.sample(rng)
+	}
+	values := m.valuesAt(chosen)
+	m.valid(values)
+	return m.assemble(values)
+}
+
+// valuesAt returns the value of each axis at a point.
+func (m *model) valuesAt(x []float64) []any {
 	values := make([]any, len(m.axes))
 	for i, a := range m.axes {
 		switch a.Type {
@@ -235,9 +297,28 @@ func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[stri
 		}
 	}
 	for i, f := range m.free {
-		values[f] = m.axes[f].value(chosen[i])
+		if values[f] = any(absent{}); !math.IsNaN(x[i]) {
+			values[f] = m.axes[f].value(x[i])
+		}
 	}
-	return assemble(m.space, m.axes, values)
+	return values
+}
+
+// settled removes what is inactive from a point, and reports whether it fulfils the constraints.
+func (m *model) settled(x []float64) bool {
+	if !m.restricted() {
+		return true
+	}
+	values := m.valuesAt(x)
+	if !m.valid(values) {
+		return false
+	}
+	for i, f := range m.free {
+		if values[f] == (absent{}) {
+			x[i] = math.NaN()
+		}
+	}
+	return true
 }
 
 // thin returns `limit` evenly spaced elements of a longer list.
@@ -250,33 +331,4 @@ func thin(list []*observed, limit int) []*observed {
 		out[i] = list[i*len(list)/limit]
 	}
 	return out
-}
-
-// unit returns a value's position on a numeric axis, from 0 to 1.
-func (a axis) unit(value any) float64 {
-	v, ok := number(value)
-	switch a.Type {
-	case expconf.Int:
-		return (v - a.Minval + 0.5) / (a.Maxval - a.Minval + 1)
-	case expconf.Log:
-		v = math.Log(v) / math.Log(a.Base)
-	}
-	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0.5
-	}
-	return min(max((v-a.Minval)/(a.Maxval-a.Minval), 0), 1)
-}
-
-// value is the inverse of unit, and of choices.index.
-func (a axis) value(unit float64) any {
-	switch a.Type {
-	case expconf.Categorical:
-		return a.Vals[int(unit)]
-	case expconf.Int:
-		n := a.Maxval - a.Minval + 1
-		return int64(a.Minval + min(math.Floor(unit*n), n-1))
-	case expconf.Log:
-		return math.Pow(a.Base, a.Minval+unit*(a.Maxval-a.Minval))
-	}
-	return a.Minval + unit*(a.Maxval-a.Minval)
 }

@@ -10,7 +10,7 @@ func TestTheModelLooksAtOneLength(t *testing.T) {
 	cfg := configOf(t, `
 searcher: {name: random, metric: loss, max_trials: 9, max_length: {batches: 8}, sampler: tpe}
 hyperparameters: {x: {type: double, minval: 0, maxval: 1}}`)
-	m := newModel(cfg.Hyperparameters, 1)
+	m := newModel(plain(cfg.Hyperparameters), 1)
 	at := func(trial int) map[string]any { return map[string]any{"x": float64(trial) / 100} }
 	learn := func(level float64, metrics map[int]float64) {
 		for trial, metric := range metrics {

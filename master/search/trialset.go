@@ -2,6 +2,7 @@ package search
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/detent-ml/detent/master/expconf"
 )
@@ -9,7 +10,7 @@ import (
 // TrialSet has the trials of a search by their numbers, and creates new ones.
 type TrialSet struct {
 	seed   int64 // of the experiment
-	space  expconf.Hyperparameters
+	domain *domain
 	model  *model  // the TPE sampler; nil: hyperparameters are drawn at random
 	layout *layout // how hyperparameters are packed; made at the first use
 	random *drawn  // the source of random hyperparameters for the current space; made at the first use
@@ -46,7 +47,7 @@ func (r *TrialSet) rng(trial int) *rand.Rand { return rngOf(r.seed, trial) }
 // atRandom returns the source of hyperparameters that are drawn at random from the space.
 func (r *TrialSet) atRandom() *drawn {
 	if r.random == nil {
-		r.random = &drawn{seed: r.seed, space: r.space}
+		r.random = &drawn{seed: r.seed, domain: r.domain}
 	}
 	return r.random
 }
@@ -54,7 +55,7 @@ func (r *TrialSet) atRandom() *drawn {
 // pack stores hyperparameters in little memory.
 func (r *TrialSet) pack(hparams map[string]any) packed {
 	if r.layout == nil {
-		r.layout = newLayout(r.space)
+		r.layout = newLayout(r.domain)
 	}
 	return r.layout.pack(hparams)
 }
@@ -67,12 +68,19 @@ func (r *TrialSet) Add() int {
 	n := len(r.trials)
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
-	if r.model != nil {
-		hparams := r.model.propose(rng)
+	if n < len(r.domain.starts) {
+		hparams := r.domain.assemble(r.domain.draw(rng, r.domain.starts[n]))
 		e.given = r.pack(hparams)
-		r.model.begin(n, hparams)
-	} else {
-		e.given = r.atRandom()
+		if r.model != nil {
+			r.model.begin(n, hparams, false)
+			r.model.try(hparams)
+		}
+	} else if r.model != nil {
+		hparams, byPrior := r.model.propose(rng)
+		e.given = r.pack(hparams)
+		r.model.begin(n, hparams, byPrior)
+	} else if e.given = r.atRandom(); len(r.domain.parts) > 0 { // drawing again would take long
+		e.given = r.pack(e.given.hparams(n))
 	}
 	r.trials = append(r.trials, e)
 	return n
@@ -113,17 +121,7 @@ func (r *TrialSet) Learn(trial int, level, metric float64) {
 
 // varied reports whether a new draw from the space can return other values.
 func (r *TrialSet) varied() bool {
-	varied := false
-	r.space.Walk(func(_ []string, p expconf.Hyperparameter) {
-		switch p.Type {
-		case expconf.Const:
-		case expconf.Categorical:
-			varied = varied || len(p.Vals) > 1
-		default:
-			varied = varied || p.Maxval > p.Minval
-		}
-	})
-	return varied
+	return slices.ContainsFunc(r.domain.axes, axis.varies)
 }
 
 // maxReplacements is how many trials with invalid hyperparameters a search replaces at

@@ -62,10 +62,10 @@ func TestALengthThatMisleadsHasNoVote(t *testing.T) {
 		"early results show the order":    {func(v float64) float64 { return v }, 2},
 		"early results reverse the order": {func(v float64) float64 { return -v }, 1},
 	} {
-		m := newModel(cfg.Hyperparameters, expconf.SearchRevision)
+		m := newModel(plain(cfg.Hyperparameters), expconf.SearchRevision)
 		for i := range 12 {
 			hparams := map[string]any{"x": float64(i) / 12}
-			m.begin(i, hparams)
+			m.begin(i, hparams, false)
 			m.learn(i, hparams, 1, test.early(float64(i)))
 			m.learn(i, hparams, 4, float64(i))
 		}
@@ -74,7 +74,7 @@ func TestALengthThatMisleadsHasNoVote(t *testing.T) {
 			t.Errorf("%s: %d lengths have a vote, want %d", name, len(list), test.contrasts)
 		}
 		before := vote(list, []float64{0.05})
-		m.begin(12, map[string]any{"x": 0.05})
+		m.begin(12, map[string]any{"x": 0.05}, false)
 		if after := vote(m.contrasts(), []float64{0.05}); after >= before {
 			t.Errorf("%s: beside a running trial, a point has the vote %.2f, without it %.2f", name, after, before)
 		}

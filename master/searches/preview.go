@@ -22,7 +22,7 @@ func (d Deps) preview(_ context.Context, _ *rest.Call, req *v1.PreviewHPSearchRe
 	if err != nil {
 		return nil, document.Wrong(err)
 	}
-	if err := cfg.ValidateSearch(); err != nil {
+	if err := search.Check(cfg); err != nil {
 		return nil, document.Wrong(err)
 	}
 	all, err := cfg.Shown(true)

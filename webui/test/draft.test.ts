@@ -84,3 +84,16 @@ it('one line is a shell\'s, and a list of words is left alone', () => {
   expect(command(['/bin/sh', '-c', 'ls | wc'])).toEqual({ line: 'ls | wc', own: true });
   expect(command(['python3', 'a b.py'])).toEqual({ line: 'python3 a b.py', own: false });
 });
+
+it('a search around a trial keeps steps, conditions and constraints', () => {
+  const space = {
+    batch: { type: 'int', minval: 16, maxval: 512, step: 16 }, lr: { type: 'double', minval: 0.0001, maxval: 1, log: true, prior: 0.5 },
+    momentum: { type: 'double', minval: 0, maxval: 0.9, when: { optimizer: 'sgd' } }, n: { type: 'int', minval: 1, maxval: 16, log: true },
+  };
+  const made = around({ hyperparameters: space, searcher: { name: 'adaptive_asha', metric: 'm', constraints: ['lr < 1'] } }, { batch: 128, lr: 0.01, n: 16 });
+  expect(made.hyperparameters).toEqual({
+    batch: { type: 'int', minval: 0 + 16, maxval: 256, step: 16 }, lr: { type: 'double', minval: 0.001, maxval: 0.1, log: true },
+    momentum: space.momentum, n: { type: 'int', minval: 8, maxval: 16, log: true },
+  });
+  expect(made.searcher).toEqual({ name: 'random', metric: 'm', max_trials: 10, constraints: ['lr < 1'] });
+});

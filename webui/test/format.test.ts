@@ -27,6 +27,8 @@ describe('words for people', () => {
     expect([stateWord('STATE_RUNNING'), stateWord('STATE_STOPPING_CANCELED'), stateWord('STATE_DELETE_FAILED')]).toEqual(['running', 'stopping (canceled)', 'delete failed']);
   });
   it('show what a search may choose from', () => {
+    expect(space({ m: { type: 'double', minval: 0, maxval: 0.9, step: 0.1, when: { opt: ['sgd', 'adam'] } }, n: { type: 'int', minval: 1, maxval: 64, log: true }, size: { type: 'categorical', vals: ['s', 'l'], ordered: true } }))
+      .toEqual([['m', '0 … 0.9 by 0.1, when opt is sgd or adam'], ['n', '1 … 64, log'], ['size', 's < l']]);
     expect(space({ lr: { type: 'log', base: 10, minval: -4, maxval: -1 }, n: { type: 'int', minval: 1, maxval: 8 }, opt: { name: { type: 'categorical', vals: ['sgd', 'adam'] }, decay: { type: 'const', val: 0.1 } }, plain: 3 }))
       .toEqual([['lr', '10^-4 … 10^-1'], ['n', '1 … 8'], ['opt.name', 'sgd | adam'], ['opt.decay', '0.1'], ['plain', '3']]);
   });

@@ -83,6 +83,9 @@ func heldMethods() []method {
 	const many = "max_trials: TRIALS, max_concurrent_trials: WORKERS"
 	return []method{
 		{"adaptive ASHA (default)", "name: adaptive_asha, " + many},
+		{"adaptive ASHA, best prior", "name: adaptive_asha, " + many},
+		{"adaptive ASHA, middling prior", "name: adaptive_asha, " + many},
+		{"adaptive ASHA, wrong prior", "name: adaptive_asha, " + many},
 		{"adaptive ASHA, random", "name: adaptive_asha, sampler: random, " + many},
 		{"adaptive ASHA, aggressive", "name: adaptive_asha, mode: aggressive, " + many},
 		{"adaptive ASHA, revision 1", "name: adaptive_asha, revision: 1, " + many},
@@ -132,6 +135,7 @@ func (t *table) regrets(m method, s setting, seed int64) ([]float64, error) {
 		return nil, err
 	}
 	cfg.Hyperparameters = t.hyperparameters()
+	t.believe(cfg.Hyperparameters, m.name)
 	whole := int64(t.Epochs) * every
 	at := func(budget float64) int64 { return int64(budget*float64(whole)+0.5) / int64(s.workers) }
 	v := &view{table: t, curves: map[int64][2][]float64{}}

@@ -68,7 +68,7 @@ const (
 
 // Run runs a search to its end.
 func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, error) {
-	if err := cfg.ValidateSearch(); err != nil {
+	if err := search.Check(cfg); err != nil {
 		return nil, err
 	}
 	full, _ := cfg.Searcher.FullLength()

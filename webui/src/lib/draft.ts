@@ -75,7 +75,8 @@ export function onward(config: Draft, hparams: Draft, trial: number, checkpoint 
 // ranges are within the old ones, unless wide.
 export function around(config: Draft, hparams: Draft, wide = false, trials = 10): Draft {
   const once = fixed(config, near(config.hyperparameters, hparams, wide) as Draft);
-  return { ...once, searcher: { ...(once.searcher as Draft), name: 'random', max_trials: trials } };
+  const limits = isMap(config.searcher) && config.searcher.constraints !== undefined ? { constraints: config.searcher.constraints } : {};
+  return { ...once, searcher: { ...(once.searcher as Draft), name: 'random', max_trials: trials, ...limits } };
 }
 
 const isMap = (v: unknown): v is Draft => !!v && typeof v === 'object' && !Array.isArray(v);
@@ -91,7 +92,9 @@ function near(space: unknown, value: unknown, wide: boolean): unknown {
 
 function narrowed(space: Draft, value: unknown, wide: boolean): Draft {
   const { type, minval, maxval } = space;
+  const { prior: _, ...plain } = space; // it may be outside of the new range
   if (type === 'const' || type === 'categorical' || typeof value !== 'number' || typeof minval !== 'number' || typeof maxval !== 'number') return space;
+  if (space.log === true || typeof space.step === 'number') return { ...plain, ...stepped(space, value, minval, maxval) };
   const base = typeof space.base === 'number' ? space.base : 10;
   const at = type === 'log' ? Math.log(value) / Math.log(base) : value;
   if (!Number.isFinite(at)) return space;
@@ -100,7 +103,21 @@ function narrowed(space: Draft, value: unknown, wide: boolean): Draft {
   const least = !wide ? minval : type === 'log' || minval < 0 ? -Infinity : type === 'int' && minval > 0 ? Math.max(1, Math.floor(minval / 2)) : minval / 2;
   const ends = [Math.max(least, at - by), wide ? at + by : Math.min(maxval, at + by)] as const;
   const [low, high] = type === 'int' ? [Math.floor(ends[0]), Math.ceil(ends[1])] : ends.map(type === 'log' ? exponent : short);
-  return { ...space, minval: low, maxval: high };
+  return { ...plain, minval: low, maxval: high };
+}
+
+// stepped narrows a range with steps or with log: true, within its old ends and on its steps.
+function stepped({ type, log, step }: Draft, value: number, minval: number, maxval: number): Draft {
+  const by = log === true ? (maxval / minval) ** 0.25 : (maxval - minval) / 4;
+  const ends = log === true ? [value / by, value * by] : [value - by, value + by];
+  const size = typeof step === 'number' ? step : type === 'int' ? 1 : 0;
+  const [low, high] = ends.map((v, i) => {
+    const within = Math.min(Math.max(v, minval), maxval);
+    if (!size) return short(within);
+    const steps = (within - minval) / size;
+    return Math.min(short(minval + (i ? Math.ceil(steps - 1e-9) : Math.floor(steps + 1e-9)) * size), maxval);
+  });
+  return { minval: low, maxval: high };
 }
 
 // varies reports whether a configuration's hyperparameters have at least one range or choice.

@@ -153,9 +153,15 @@ export function importance(p: Problem, seed = 1): Result | null {
   const shares = found.map((list, c): Share => {
     const sorted = list.slice().sort((a, b) => a - b);
     const at = (q: number) => sorted[Math.round(q * (sorted.length - 1))]!;
-    return { mean: list.reduce((a, b) => a + b, 0) / list.length, low: at(0.05), high: at(0.95), slope: correlation(x[c]!, y) };
+    return { mean: list.reduce((a, b) => a + b, 0) / list.length, low: at(0.05), high: at(0.95), slope: slopeOf(keep.map((i) => p.columns[c]![i]!), y) };
   });
   return { shares, explained: total ? 1 - error / total : 0, trials: n };
+}
+
+// slopeOf is the correlation of the trials that have a place in a column.
+function slopeOf(column: number[], y: Float32Array): number {
+  const has = [...column.keys()].filter((i) => !Number.isNaN(column[i]!));
+  return correlation(Float32Array.from(has, (i) => column[i]!), Float32Array.from(has, (i) => y[i]!));
 }
 
 // correlation is Spearman's: of the ranks of both.

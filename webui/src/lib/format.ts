@@ -90,16 +90,23 @@ export function space(value: unknown, prefix = ''): [string, string][] {
   const v = value as Record<string, unknown>;
   switch (v.type) {
     case 'const':
-      return [[prefix, plain(v.val)]];
+      return [[prefix, plain(v.val) + when(v.when)]];
     case 'categorical':
-      return [[prefix, Array.isArray(v.vals) ? v.vals.map(plain).join(' | ') : plain(v.vals)]];
+      return [[prefix, (Array.isArray(v.vals) ? v.vals.map(plain).join(v.ordered ? ' < ' : ' | ') : plain(v.vals)) + when(v.when)]];
     case 'int':
     case 'double':
-      return [[prefix, `${plain(v.minval)} … ${plain(v.maxval)}`]];
+      return [[prefix, `${plain(v.minval)} … ${plain(v.maxval)}${v.step === undefined ? '' : ` by ${plain(v.step)}`}${v.log ? ', log' : ''}${when(v.when)}`]];
     case 'log':
-      return [[prefix, `${plain(v.base ?? 10)}^${plain(v.minval)} … ${plain(v.base ?? 10)}^${plain(v.maxval)}`]];
+      return [[prefix, `${plain(v.base ?? 10)}^${plain(v.minval)} … ${plain(v.base ?? 10)}^${plain(v.maxval)}${when(v.when)}`]];
   }
   return Object.entries(v).flatMap(([k, x]) => space(x, prefix ? `${prefix}.${k}` : k));
+}
+
+// when shows the condition of a hyperparameter.
+function when(conditions: unknown): string {
+  if (!conditions || typeof conditions !== 'object') return '';
+  const list = Object.entries(conditions).map(([name, v]) => `${name} is ${Array.isArray(v) ? v.map(plain).join(' or ') : plain(v)}`);
+  return `, when ${list.join(' and ')}`;
 }
 
 export function plain(v: unknown): string {

@@ -49,7 +49,7 @@ export function kinds(space: unknown, prefix = ''): Map<string, Kind> {
   if (!space || typeof space !== 'object' || Array.isArray(space)) return out;
   const v = space as Record<string, unknown>;
   if (typeof v.type === 'string' && prefix) {
-    if (v.type === 'log') out.set(prefix, 'log');
+    if (v.type === 'log' || v.log === true) out.set(prefix, 'log');
     else if (v.type === 'int' || v.type === 'double') out.set(prefix, 'number');
     else if (v.type === 'categorical') out.set(prefix, 'category');
     if (out.size || v.type === 'const') return out;

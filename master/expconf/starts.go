@@ -1,0 +1,131 @@
+package expconf
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/document"
+)
+
+// Starts returns the points of searcher.start_with, each with its values by the names of the
+// hyperparameters, with dots between groups.
+func (c Config) Starts() []map[string]any {
+	all := c.Hyperparameters.byName()
+	var list []map[string]any
+	for _, point := range c.Searcher.StartWith {
+		values := map[string]any{}
+		flatten(values, "", point, all)
+		list = append(list, values)
+	}
+	return list
+}
+
+// flatten reads groups, which a point writes as {net: {depth: 2}} or {net.depth: 2}.
+func flatten(out map[string]any, prefix string, point map[string]any, all map[string]Hyperparameter) {
+	for name, v := range point {
+		name = document.Join(prefix, name)
+		group, isMap := v.(map[string]any)
+		if _, known := all[name]; isMap && !known {
+			flatten(out, name, group, all)
+			continue
+		}
+		out[name] = v
+	}
+}
+
+// Value returns a value of the hyperparameter as a trial has it, if the hyperparameter can have it.
+func (p Hyperparameter) Value(v any) (any, bool) {
+	switch p.Type {
+	case Const:
+		return p.Val, encoded(p.Val) == encoded(v) || Same(p.Val, v)
+	case Categorical:
+		same := func(x any) bool { return Same(x, v) }
+		if scalar(v) == (other{}) {
+			text := encoded(v)
+			same = func(x any) bool { return scalar(x) == other{} && encoded(x) == text }
+		}
+		i := slices.IndexFunc(p.Vals, same)
+		if i < 0 {
+			return nil, false
+		}
+		return p.Vals[i], true
+	}
+	x, ok := Number(v)
+	if !ok || !p.holds(x) {
+		return nil, false
+	}
+	if p.Type == Int {
+		return int64(x), true
+	}
+	return x, true
+}
+
+func encoded(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// checkStarts checks that each starting point has values of the space, which have an effect.
+func (c Config) checkStarts(k *checker) {
+	const at = "searcher.start_with"
+	s := c.Searcher
+	room, field := s.MaxTrials, "max_trials"
+	if s.Name == PBT {
+		room, field = s.PopulationSize, "population_size"
+	}
+	if len(s.StartWith) > maxStarts {
+		return // a rule has reported it
+	}
+	if n := len(s.StartWith); n > room && room > 0 {
+		k.fail(at, fmt.Sprintf("has %d starting points, and %s is %d", n, field, room), "")
+	}
+	if len(s.StartWith) == 0 {
+		return
+	}
+	all := c.Hyperparameters.byName()
+	for i, values := range c.Starts() {
+		here := document.Index(at, i)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			place := document.Join(here, name)
+			p, known := k.known(all, place, name)
+			if !known {
+				continue
+			}
+			if _, can := p.Value(values[name]); !can {
+				k.fail(place, fmt.Sprintf("%s is never %s", name, valueText(values[name])), p.choices())
+				continue
+			}
+			for _, need := range p.When {
+				parent, given := values[need.Name]
+				if of := all[need.Name]; of.Type == Const && !given {
+					parent, given = of.Val, true
+				}
+				k.when(!given, place, fmt.Sprintf("depends on %s, which the starting point lacks", need.Name), "add "+need.Name+": "+valuesText(need.Values))
+				k.when(given && !need.Allows(parent), place, fmt.Sprintf("has no effect where %s is %s", need.Name, valueText(parent)), "")
+			}
+		}
+	}
+}
+
+// Prior reports whether a hyperparameter has a prior.
+func (h Hyperparameters) Prior() (yes bool) {
+	h.Walk(func(_ []string, p Hyperparameter) { yes = yes || p.Prior != nil })
+	return yes
+}
+
+// checkPrior checks that the prior is a value of the space.
+func (p Hyperparameter) checkPrior(k *checker, at string) {
+	if p.Prior == nil {
+		return
+	}
+	if _, can := p.Value(p.Prior); !can {
+		name := strings.TrimPrefix(at, "hyperparameters.")
+		k.fail(at+".prior", fmt.Sprintf("%s is never %s", name, valueText(p.Prior)), p.choices())
+	}
+}
