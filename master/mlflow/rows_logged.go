@@ -129,7 +129,7 @@ func outputsOf(ctx context.Context, db *database.DB, runs []int) (map[int][]v1.M
 func loggedColumn(s *statement, kind filter.Kind, name string) (string, bool, error) {
 	switch kind {
 	case filter.Metric:
-		return metricColumn(s.arg(name) + "::text"), true, nil
+		return s.metricColumn(name), true, nil
 	case filter.Param:
 		return "(m.params ->> " + s.arg(name) + "::text)", false, nil
 	case filter.Tag:
@@ -168,7 +168,7 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err := database.Scalars[string](ctx, db, `SELECT m.id`+loggedFrom+joinValues+` WHERE `+strings.Join(s.where, " AND ")+
+	ids, err := database.Scalars[string](ctx, db, `SELECT m.id`+loggedFrom+s.joins()+` WHERE `+strings.Join(s.where, " AND ")+
 		` ORDER BY `+order+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)

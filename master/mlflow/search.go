@@ -3,6 +3,7 @@ package mlflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -32,8 +33,9 @@ type experimentSearch struct {
 
 // A statement is SQL that grows, with the values that it names.
 type statement struct {
-	where []string
-	args  database.Args
+	where   []string
+	args    database.Args
+	metrics []string // names, of which metricColumn gives the values
 	// column is SQL for what a comparison or an order is about; number is whether it is a number.
 	column func(s *statement, kind filter.Kind, name string) (sql string, number bool, err error)
 }
@@ -154,7 +156,7 @@ func millisSQL(column string) string {
 func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error) {
 	switch kind {
 	case filter.Metric:
-		return metricColumn(s.arg(name) + "::text"), true, nil
+		return s.metricColumn(name), true, nil
 	case filter.Param:
 		return "coalesce(t.metadata -> 'mlflow' -> 'params' ->> " + s.arg(name) + "::text, t.hparams #>> " + s.arg(strings.Split(name, ".")) + "::text[])", false, nil
 	case filter.Tag:
@@ -170,18 +172,36 @@ func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error
 	return a.sql, a.number, nil
 }
 
-// joinValues is SQL for the tables that metricColumn reads.
-const joinValues = ` LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN ` + metrics.WaitingValues + ` w ON w.trial_id = t.id`
-
-// metricColumn is SQL for the newest value of a metric, with the rule of latest.
-func metricColumn(name string) string {
-	last := func(group string) string {
-		return "coalesce(w." + group + " -> " + name + ", s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last')"
+// metricColumn is SQL for the newest value of a metric, with the rule of latest. It is a column of a table in joins.
+func (s *statement) metricColumn(name string) string {
+	i := slices.Index(s.metrics, name)
+	if i < 0 {
+		i, s.metrics = len(s.metrics), append(s.metrics, name)
 	}
-	// A group whose newest value is not finite, which is no number in JSON, does not give way to another one. The experiment is read
-	// only for runs that have the name in both groups.
-	return database.FloatAt("(coalesce(CASE WHEN " + last("training") + " IS NOT NULL AND " + last("validation") + " IS NOT NULL AND (SELECT x.metric FROM experiments x WHERE x.id = t.experiment_id) = " + name +
-		" THEN " + last("validation") + " END, " + last("training") + ", " + last("validation") + ", " + last(systemGroup) + "))")
+	return fmt.Sprintf("m%d.value", i)
+}
+
+// joins is SQL for the tables of the metrics that a statement names; "" if it names none. Each value is computed once for a row: without
+// OFFSET 0, PostgreSQL would put the expression of a value into every place that uses it, and open the summary again for each.
+func (s *statement) joins() string {
+	if len(s.metrics) == 0 {
+		return ""
+	}
+	var sql strings.Builder
+	sql.WriteString(` LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN ` + metrics.WaitingValues + ` w ON w.trial_id = t.id`)
+	for i, name := range s.metrics {
+		name = s.arg(name) + "::text"
+		last := func(group string) string {
+			return "coalesce(w." + group + " -> " + name + ", s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last')"
+		}
+		// A group whose newest value is not finite, which is no number in JSON, does not give way to another one. The experiment is read
+		// only for runs that have the name in both groups.
+		fmt.Fprintf(&sql, ` CROSS JOIN LATERAL (SELECT `+database.FloatAt("x.value")+` AS value FROM (
+				SELECT coalesce(CASE WHEN g.training IS NOT NULL AND g.validation IS NOT NULL AND (SELECT x.metric FROM experiments x WHERE x.id = t.experiment_id) = %[1]s
+					THEN g.validation END, g.training, g.validation, %[2]s) AS value FROM (SELECT %[3]s AS training, %[4]s AS validation OFFSET 0) g OFFSET 0) x OFFSET 0) m%[5]d`,
+			name, last(systemGroup), last("training"), last("validation"), i)
+	}
+	return sql.String()
 }
 
 // summaryBytes is SQL for the length of a summary as text: exact if it is short, and else estimated as by the summarizer.
@@ -214,9 +234,7 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 	if strings.Contains(used, "u.username") {
 		from += ` JOIN users u ON u.id = e.owner_id`
 	}
-	if strings.Contains(used, "s.summary") {
-		from += joinValues
-	}
+	from += s.joins()
 	ids, err := database.Scalars[int](ctx, db, `SELECT t.id`+from+` WHERE `+used+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)
