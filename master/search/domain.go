@@ -168,7 +168,7 @@ func (d *domain) divide(constraints []expconf.Constraint, index map[string]int) 
 			x.axes = append(x.axes, index[name])
 			all = d.behind(index[name], seen, all)
 		}
-		next := part{constraints: []constraint{x}}
+		next := part{constraints: []constraint{x}, axes: all}
 		for _, i := range all {
 			if old := of[i]; old >= 0 && len(d.parts[old].constraints) > 0 {
 				next.constraints = append(next.constraints, d.parts[old].constraints...)
@@ -176,7 +176,7 @@ func (d *domain) divide(constraints []expconf.Constraint, index map[string]int) 
 				d.parts[old] = part{}
 			}
 		}
-		for _, i := range append(all, next.axes...) {
+		for _, i := range next.axes {
 			of[i] = len(d.parts)
 		}
 		d.parts = append(d.parts, next)

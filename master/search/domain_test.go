@@ -183,6 +183,31 @@ func TestEmptySpacesAreFound(t *testing.T) {
 	}
 }
 
+// TestConstraintsThatShareHyperparameters: constraints that only a later one joins hold together with it.
+func TestConstraintsThatShareHyperparameters(t *testing.T) {
+	const space = `
+hyperparameters:
+  kind: {type: categorical, vals: [x, y]}
+  a: {type: int, minval: 1, maxval: 20, count: 4}
+  b: {type: int, minval: 1, maxval: 20, count: 4, when: {kind: x}}
+  c: {type: int, minval: 1, maxval: 20, count: 4}
+  d: {type: int, minval: 1, maxval: 20, count: 4}
+`
+	for _, constraints := range []string{`["a < b", "b < c"]`, `["a < b", "b < c", "c < d"]`, `["a < b", "c < d", "b < c"]`, `["a < c", "d > a", "c < d", "b > a"]`} {
+		for _, searcher := range []string{"name: random, max_trials: 200, max_concurrent_trials: 200", "name: random, max_trials: 40, max_concurrent_trials: 4, sampler: tpe", "name: grid"} {
+			cfg := configOf(t, "entrypoint: e\nsearcher: {metric: m, "+searcher+", constraints: "+constraints+"}"+space)
+			s, err := New(cfg, 7)
+			if err != nil {
+				t.Fatalf("%s: %v", constraints, err)
+			}
+			train(t, s)
+			for i := range s.Len() {
+				checkTrial(t, cfg, s.HParams(i))
+			}
+		}
+	}
+}
+
 // TestConstrainedDrawsAreEven: constraints leave the shares of what they allow as they are, also of conditional hyperparameters.
 func TestConstrainedDrawsAreEven(t *testing.T) {
 	cfg := configOf(t, `
