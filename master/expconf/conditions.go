@@ -194,10 +194,17 @@ func valueText(v any) string {
 	return document.Clip(string(b))
 }
 
+// maxUnknown is for how many unknown names a checker looks for similar ones, each among all hyperparameters.
+const maxUnknown = 50
+
 // known finds a hyperparameter by its name, and reports a name that none has.
 func (k *checker) known(all map[string]Hyperparameter, at, name string) (p Hyperparameter, ok bool) {
 	if p, ok = all[name]; ok {
 		return p, true
+	}
+	if k.unknown++; k.unknown > maxUnknown {
+		k.fail(at, fmt.Sprintf("there is no hyperparameter %q", document.Clip(name)), "")
+		return p, false
 	}
 	var names, members []string
 	for other := range all {

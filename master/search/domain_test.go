@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -205,6 +206,34 @@ hyperparameters:
 				checkTrial(t, cfg, s.HParams(i))
 			}
 		}
+	}
+}
+
+// TestLargeSpacesAreRefusedSoon: neither axes with a million values nor many wrong names cost a master much.
+func TestLargeSpacesAreRefusedSoon(t *testing.T) {
+	grid := "entrypoint: e\nsearcher: {metric: m, name: grid}\nhyperparameters:\n  z: 2\n"
+	for i := range 200 {
+		grid += fmt.Sprintf("  h%d: {type: double, minval: 0, maxval: 1, count: 1000000, when: {z: 2}}\n", i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := Check(configOf(t, grid)); err == nil || !strings.Contains(err.Error(), "the grid is too large to look at each of its points") {
+		t.Error(err)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<30 { // in short-lived lists; all axes have 5 GiB
+		t.Errorf("%d MiB were used", (after.TotalAlloc-before.TotalAlloc)>>20)
+	}
+
+	var names, constraints []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("hyperparameter_%d: 1", i))
+	}
+	for i := range 40 {
+		constraints = append(constraints, fmt.Sprintf(`"hyper_parameter_%d + hyper_parameter_%d < 1"`, 2*i, 2*i+1))
+	}
+	err := Check(configOf(t, "entrypoint: e\nsearcher: {metric: m, name: random, max_trials: 2, constraints: ["+strings.Join(constraints, ", ")+"]}\nhyperparameters: {"+strings.Join(names, ", ")+"}\n"))
+	if text := fmt.Sprint(err); strings.Count(text, "there is no hyperparameter") != 80 || strings.Count(text, "did you mean") != 50 {
+		t.Errorf("of 80 unknown names, %d have suggestions: %.300s", strings.Count(text, "did you mean"), text)
 	}
 }
 
