@@ -352,8 +352,13 @@ func (c *Constraint) decode(d *decoder, n *document.Node, path string) {
 	c.Formula = f
 }
 
-// MarshalJSON writes the text.
-func (c Constraint) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
+// MarshalJSON writes the text; null for one that could not be read, in a configuration that is only checked.
+func (c Constraint) MarshalJSON() ([]byte, error) {
+	if c.Formula == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(c.String())
+}
 
 // checkConstraints checks that the constraints name hyperparameters whose values are numbers.
 func (s Searcher) checkConstraints(k *checker, space Hyperparameters) {
