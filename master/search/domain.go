@@ -27,6 +27,7 @@ type domain struct {
 	order   []int    // all axes, each behind those that its conditions name; nil if none has conditions
 	parts   []part
 	starts  []map[int]any // values of axes with which the first trials begin
+	spare   [][]any       // of each start: valid values of the axes of parts, in case that drawing fails
 	scratch []any         // of each axis
 }
 
@@ -115,8 +116,8 @@ func (d *domain) fixed(point map[string]any, index map[string]int) map[int]any {
 
 // probeStarts draws what each starting point lacks, to find out whether it can be valid.
 func (d *domain) probeStarts(cfg expconf.Config) error {
-	values := make([]any, len(d.axes))
 	for at, fixed := range d.starts {
+		values := make([]any, len(d.axes))
 		for i, v := range fixed {
 			values[i] = v
 		}
@@ -133,6 +134,7 @@ func (d *domain) probeStarts(cfg expconf.Config) error {
 					", or (almost) no values of the other hyperparameters do", "change the starting point or the constraint")
 			}
 		}
+		d.spare = append(d.spare, values)
 	}
 	return nil
 }
@@ -238,11 +240,21 @@ func (d *domain) sample(rng *rand.Rand) map[string]any {
 	if !d.restricted() {
 		return sample(d.space, rng)
 	}
-	return d.assemble(d.draw(rng, nil))
+	return d.assemble(d.draw(rng, nil, nil))
 }
 
-// draw returns a value of each axis; those that are fixed stay.
-func (d *domain) draw(rng *rand.Rand, fixed map[int]any) []any {
+// start draws what a starting point lacks.
+func (d *domain) start(n int, rng *rand.Rand) map[string]any {
+	var spare []any
+	if d.spare != nil {
+		spare = d.spare[n]
+	}
+	return d.assemble(d.draw(rng, d.starts[n], spare))
+}
+
+// draw returns a value of each axis; those that are fixed stay, if drawing does not fail or spare has
+// valid values.
+func (d *domain) draw(rng *rand.Rand, fixed map[int]any, spare []any) []any {
 	values := each.Of(d.axes, func(a axis) any { return draw(a.Hyperparameter, rng) })
 	for i, v := range fixed {
 		values[i] = v
@@ -252,7 +264,9 @@ func (d *domain) draw(rng *rand.Rand, fixed map[int]any) []any {
 		for tries := 0; !d.fulfils(p, values); tries++ {
 			if tries == p.draws {
 				for at, v := range p.valid {
-					values[p.axes[at]] = v
+					if values[p.axes[at]] = v; spare != nil {
+						values[p.axes[at]] = spare[p.axes[at]]
+					}
 				}
 				break
 			}

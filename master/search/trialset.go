@@ -69,7 +69,7 @@ func (r *TrialSet) Add() int {
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
 	if n < len(r.domain.starts) {
-		hparams := r.domain.assemble(r.domain.draw(rng, r.domain.starts[n]))
+		hparams := r.domain.start(n, rng)
 		e.given = r.pack(hparams)
 		if r.model != nil {
 			r.model.begin(n, hparams, false)
