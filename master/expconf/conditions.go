@@ -42,6 +42,9 @@ func (c *Conditions) add(d *decoder, n *document.Node, path, prefix string) {
 		}
 		switch f.Value.Kind {
 		case document.MapKind:
+			if len(f.Value.Fields) == 0 {
+				d.problem(f.Value, at, "is empty; name a hyperparameter of the group, with its values", "")
+			}
 			c.add(d, f.Value, at, name)
 			continue
 		case document.ListKind:
