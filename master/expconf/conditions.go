@@ -317,6 +317,7 @@ func (n *needs) of(name string) (above Conditions, circle []string) {
 // checkActive reports circles of conditions, and hyperparameters that no trial can have.
 func (h Hyperparameters) checkActive(k *checker, all map[string]Hyperparameter) {
 	n := &needs{all: all, done: map[string]Conditions{}, odd: map[string]bool{}}
+	never := map[string]bool{} // no trial has it
 	h.Walk(func(names []string, p Hyperparameter) {
 		name := strings.Join(names, ".")
 		at := document.Join("hyperparameters", document.Join(name, "when"))
@@ -325,12 +326,22 @@ func (h Hyperparameters) checkActive(k *checker, all map[string]Hyperparameter) 
 			slices.Reverse(circle)
 			k.fail(document.Join("hyperparameters", document.Join(circle[len(circle)-1], "when")), "depends on itself: "+strings.Join(circle, " when "), "remove one of these conditions")
 		}
-		for _, c := range p.When {
-			for _, other := range above {
-				if c.Name == other.Name && !slices.ContainsFunc(c.Values, other.Allows) {
-					k.fail(at, fmt.Sprintf("no trial has %s: it needs %s to be %s, and what it depends on needs %s", name, c.Name, valuesText(c.Values), valuesText(other.Values)), "")
-					return
+		if slices.ContainsFunc(p.When, func(c Condition) bool { return never[c.Name] }) {
+			never[name] = true // that is reported
+			return
+		}
+		for i, c := range slices.Concat(p.When, above) {
+			for _, other := range above[max(0, i-len(p.When)):] {
+				if c.Name != other.Name || slices.ContainsFunc(c.Values, other.Allows) {
+					continue
 				}
+				whose := "it needs"
+				if i >= len(p.When) {
+					whose = "what it depends on needs"
+				}
+				k.fail(at, fmt.Sprintf("no trial has %s: %s %s to be %s, and what it depends on needs %s", name, whose, c.Name, valuesText(c.Values), valuesText(other.Values)), "")
+				never[name] = true
+				return
 			}
 		}
 	})
