@@ -41,8 +41,9 @@ type need struct {
 type part struct {
 	axes        []int // in the order of domain.order
 	constraints []constraint
-	valid       []any // one valid value of each of axes, in case that drawing fails
-	draws       int   // at most
+	valid       []any   // one valid value of each of axes, in case that drawing fails
+	draws       int     // at most
+	work        float64 // values that are drawn for one valid draw, estimated
 }
 
 type constraint struct {
@@ -61,6 +62,8 @@ const (
 	maxDraws = 20_000
 	minValid = 10
 	maxDrawn = 4_000_000 // values: a part with very many axes is drawn less often
+	// maxWork is how many values may be drawn for all trials of a search: the leader draws them in its loop, and again when it begins to lead.
+	maxWork = 400_000_000
 )
 
 // newDomain reads the space of a configuration. The error has the place of a constraint that
@@ -198,7 +201,7 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 	rng := rngOf(int64(at), 0)
 	values := make([]any, len(d.axes))
 	valid := 0
-	for range p.draws {
+	for n := range p.draws {
 		d.redraw(p, values, rng, nil)
 		if !d.fulfils(p, values) {
 			continue
@@ -207,6 +210,7 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 			p.valid = each.Of(p.axes, func(i int) any { return values[i] })
 		}
 		if valid++; valid == minValid {
+			p.work = float64(n+1) / minValid * float64(len(p.axes))
 			return nil
 		}
 	}
@@ -342,8 +346,25 @@ func Check(cfg expconf.Config) error {
 		return err
 	}
 	d, err := newDomain(cfg)
-	if err == nil && cfg.Searcher.Name == expconf.Grid {
+	switch {
+	case err != nil:
+		return err
+	case cfg.Searcher.Name == expconf.Grid:
 		_, err = pointsOf(cfg, d)
+		return err
 	}
-	return err
+	return d.checkWork(cfg)
+}
+
+// checkWork limits how much all trials are drawn again.
+func (d *domain) checkWork(cfg expconf.Config) error {
+	trials, work := max(1, cfg.Searcher.MaxTrials, cfg.Searcher.PopulationSize), 0.0
+	for _, p := range d.parts {
+		work += p.work
+	}
+	if work *= float64(trials); work <= maxWork {
+		return nil
+	}
+	return cfg.Problem("searcher.constraints", fmt.Sprintf("few combinations fulfil them: for %d trials the search would draw about %.0f million values; at most %d million are allowed", trials, work/1e6, maxWork/1_000_000),
+		"plan fewer trials, change the constraints, or change the ranges so that more combinations fulfil them")
 }

@@ -161,9 +161,10 @@ func TestEmptySpacesAreFound(t *testing.T) {
 		`name: random, max_trials: 5, constraints: ["a == b"]`:                   `searcher.constraints[0]: too few combinations of a, b fulfil it: none of 20000 that were drawn; change the constraint, or the ranges of these hyperparameters; for values that must be equal, use one hyperparameter`,
 		`name: random, max_trials: 5, constraints: ["a < b", "k > 1", "b < a"]`:  `searcher.constraints[0]: too few combinations of a, b fulfil it, with searcher.constraints[2],: none`,
 		`name: pbt, population_size: 2, num_rounds: 2, length_per_round: 1, replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0.2, perturb_factor: 0.2}, constraints: ["k == 4"]`: `searcher.constraints[0]: too few combinations of k fulfil it: none`,
-		`name: random, max_trials: 5, constraints: ["d < 20"]`:                   `only `,
-		`name: random, max_trials: 5, constraints: ["c == 7"]`:                   ``,
-		`name: random, max_trials: 5, constraints: ["c / 2 < 3 and a * b < .5"]`: ``,
+		`name: random, max_trials: 5, constraints: ["d < 20"]`:                                               `only `,
+		`name: random, sampler: random, max_trials: 100000, constraints: ["a < .001 and b + c + d + k > 0"]`: `searcher.constraints: few combinations fulfil them: for 100000 trials the search would draw about `,
+		`name: random, max_trials: 5, constraints: ["c == 7"]`:                                               ``,
+		`name: random, max_trials: 5, constraints: ["c / 2 < 3 and a * b < .5"]`:                             ``,
 	} {
 		err := Check(configOf(t, "entrypoint: e\nsearcher: {metric: m, "+searcher+"}"+space))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
