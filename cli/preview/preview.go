@@ -82,7 +82,7 @@ func run(ctx context.Context, a *app.App, o options) error {
 		return err
 	}
 	// The master gets JSON, without the lines of the file, so det looks for mistakes first.
-	cfg, err := parse(o.config, text)
+	cfg, err := parse(a, o.config, text)
 	if err == nil {
 		err = valid(cfg)
 	}

@@ -75,11 +75,14 @@ func simulate(a *app.App, o options) error {
 	return nil
 }
 
-// parse parses and completes a configuration.
-func parse(name string, text []byte) (cfg expconf.Config, err error) {
-	raw, _, err := expconf.Parse(name, text)
+// parse parses and completes a configuration, and says what is odd in it.
+func parse(a *app.App, name string, text []byte) (cfg expconf.Config, err error) {
+	raw, warnings, err := expconf.Parse(name, text)
 	if err != nil {
 		return cfg, fault.New(fault.Invalid, "%w", err)
+	}
+	for _, w := range warnings {
+		a.IO.Warn("Warning: %s", w)
 	}
 	if cfg, err = expconf.Complete(raw, expconf.ClusterDefaults{Name: "preview"}); err != nil {
 		return cfg, fault.New(fault.Invalid, "%w", err)
@@ -101,7 +104,7 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 	if err != nil {
 		return cfg, nil, err
 	}
-	if cfg, err = parse(o.config, text); err != nil {
+	if cfg, err = parse(a, o.config, text); err != nil {
 		return cfg, nil, err
 	}
 	curves = sim.Shape{Seed: o.seed, Larger: !cfg.Searcher.SmallerIsBetter}

@@ -59,3 +59,20 @@ func TestSimulations(t *testing.T) {
 		t.Errorf("eight seeds draw %d of two settings: %v", len(drawn), drawn)
 	}
 }
+
+func TestWhatIsOddIsSaid(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "odd.yaml")
+	text := "hyperparameters:\n  a: {type: int, minval: 1, maxval: 2}\n  b: {val: 3, when: {a: 1}}\nsearcher: {name: random, metric: error, max_length: {epochs: 2}, max_trials: 2}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	io, _, said := term.Buffers("")
+	cmd := New(&app.App{IO: io, Now: time.Now, Lookup: os.LookupEnv})
+	cmd.SetArgs([]string{config, "--simulate"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "odd.yaml:3:21: hyperparameters.b.when: is a hyperparameter of this group") {
+		t.Errorf("it says %q", said)
+	}
+}

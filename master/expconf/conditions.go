@@ -42,6 +42,9 @@ func (c *Conditions) add(d *decoder, n *document.Node, path, prefix string) {
 		}
 		switch f.Value.Kind {
 		case document.MapKind:
+			if len(f.Value.Fields) == 0 {
+				d.problem(f.Value, at, "is empty; name a hyperparameter of the group, with its values", "")
+			}
 			c.add(d, f.Value, at, name)
 			continue
 		case document.ListKind:
@@ -194,10 +197,17 @@ func valueText(v any) string {
 	return document.Clip(string(b))
 }
 
+// maxUnknown is for how many unknown names a checker looks for similar ones, each among all hyperparameters.
+const maxUnknown = 50
+
 // known finds a hyperparameter by its name, and reports a name that none has.
 func (k *checker) known(all map[string]Hyperparameter, at, name string) (p Hyperparameter, ok bool) {
 	if p, ok = all[name]; ok {
 		return p, true
+	}
+	if k.unknown++; k.unknown > maxUnknown {
+		k.fail(at, fmt.Sprintf("there is no hyperparameter %q", document.Clip(name)), "")
+		return p, false
 	}
 	var names, members []string
 	for other := range all {
@@ -307,6 +317,7 @@ func (n *needs) of(name string) (above Conditions, circle []string) {
 // checkActive reports circles of conditions, and hyperparameters that no trial can have.
 func (h Hyperparameters) checkActive(k *checker, all map[string]Hyperparameter) {
 	n := &needs{all: all, done: map[string]Conditions{}, odd: map[string]bool{}}
+	never := map[string]bool{} // no trial has it
 	h.Walk(func(names []string, p Hyperparameter) {
 		name := strings.Join(names, ".")
 		at := document.Join("hyperparameters", document.Join(name, "when"))
@@ -315,12 +326,22 @@ func (h Hyperparameters) checkActive(k *checker, all map[string]Hyperparameter) 
 			slices.Reverse(circle)
 			k.fail(document.Join("hyperparameters", document.Join(circle[len(circle)-1], "when")), "depends on itself: "+strings.Join(circle, " when "), "remove one of these conditions")
 		}
-		for _, c := range p.When {
-			for _, other := range above {
-				if c.Name == other.Name && !slices.ContainsFunc(c.Values, other.Allows) {
-					k.fail(at, fmt.Sprintf("no trial has %s: it needs %s to be %s, and what it depends on needs %s", name, c.Name, valuesText(c.Values), valuesText(other.Values)), "")
-					return
+		if slices.ContainsFunc(p.When, func(c Condition) bool { return never[c.Name] }) {
+			never[name] = true // that is reported
+			return
+		}
+		for i, c := range slices.Concat(p.When, above) {
+			for _, other := range above[max(0, i-len(p.When)):] {
+				if c.Name != other.Name || slices.ContainsFunc(c.Values, other.Allows) {
+					continue
 				}
+				whose := "it needs"
+				if i >= len(p.When) {
+					whose = "what it depends on needs"
+				}
+				k.fail(at, fmt.Sprintf("no trial has %s: %s %s to be %s, and what it depends on needs %s", name, whose, c.Name, valuesText(c.Values), valuesText(other.Values)), "")
+				never[name] = true
+				return
 			}
 		}
 	})
@@ -345,8 +366,13 @@ func (c *Constraint) decode(d *decoder, n *document.Node, path string) {
 	c.Formula = f
 }
 
-// MarshalJSON writes the text.
-func (c Constraint) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
+// MarshalJSON writes the text; null for one that could not be read, in a configuration that is only checked.
+func (c Constraint) MarshalJSON() ([]byte, error) {
+	if c.Formula == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(c.String())
+}
 
 // checkConstraints checks that the constraints name hyperparameters whose values are numbers.
 func (s Searcher) checkConstraints(k *checker, space Hyperparameters) {

@@ -116,6 +116,9 @@ func (p *Hyperparameter) decode(d *decoder, n *document.Node, path string) {
 	typ := n.Get("type")
 	if typ == nil {
 		p.Type = Group
+		if when := n.Get("when"); when != nil && when.Kind == document.MapKind && when.Get("type") == nil && !d.lenient {
+			d.warn(when, document.Join(path, "when"), "is a hyperparameter of this group, and no condition: a group has none, and a constant has one with type: const. Write when: in each hyperparameter of the group")
+		}
 		p.Members.decode(d, n, path)
 		return
 	}

@@ -16,23 +16,35 @@ func (c Config) Starts() []map[string]any {
 	all := c.Hyperparameters.byName()
 	var list []map[string]any
 	for _, point := range c.Searcher.StartWith {
-		values := map[string]any{}
-		flatten(values, "", point, all)
+		values, _ := flat(point, all)
 		list = append(list, values)
 	}
 	return list
 }
 
+// flat returns the values of a point by name, and the names that have more than one.
+func flat(point map[string]any, all map[string]Hyperparameter) (values map[string]any, twice []string) {
+	values = map[string]any{}
+	flatten("", point, all, func(name string, v any) {
+		if _, known := values[name]; known {
+			twice = append(twice, name)
+		}
+		values[name] = v
+	})
+	return values, twice
+}
+
 // flatten reads groups, which a point writes as {net: {depth: 2}} or {net.depth: 2}.
-func flatten(out map[string]any, prefix string, point map[string]any, all map[string]Hyperparameter) {
-	for name, v := range point {
-		name = document.Join(prefix, name)
+// It has an order: of two values of one name, every master uses the same.
+func flatten(prefix string, point map[string]any, all map[string]Hyperparameter, add func(name string, v any)) {
+	for _, key := range slices.Sorted(maps.Keys(point)) {
+		name, v := document.Join(prefix, key), point[key]
 		group, isMap := v.(map[string]any)
 		if _, known := all[name]; isMap && !known {
-			flatten(out, name, group, all)
+			flatten(name, group, all, add)
 			continue
 		}
-		out[name] = v
+		add(name, v)
 	}
 }
 
@@ -89,8 +101,12 @@ func (c Config) checkStarts(k *checker) {
 		return
 	}
 	all := c.Hyperparameters.byName()
-	for i, values := range c.Starts() {
+	for i, point := range s.StartWith {
 		here := document.Index(at, i)
+		values, twice := flat(point, all)
+		for _, name := range twice {
+			k.fail(document.Join(here, name), document.Clip(name)+" has two values", "write it with dots or as a group, not both")
+		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			place := document.Join(here, name)
 			p, known := k.known(all, place, name)

@@ -18,6 +18,7 @@ import (
 type checker struct {
 	pos      *document.Positions
 	problems []document.Problem
+	unknown  int // names of hyperparameters that there are not
 }
 
 func (k *checker) fail(path, message, hint string) {

@@ -106,7 +106,7 @@ func (r *TrialSet) reopen(trial int) {
 // redraw replaces a trial's hyperparameters by those that it would have got from the
 // current space.
 func (r *TrialSet) redraw(trial int) {
-	r.trials[trial].given = r.atRandom()
+	r.trials[trial].given = r.evenly(trial)
 }
 
 // reopenFailed reopens all trials that failed or were canceled. Of all trials that have not

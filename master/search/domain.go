@@ -27,6 +27,7 @@ type domain struct {
 	order   []int    // all axes, each behind those that its conditions name; nil if none has conditions
 	parts   []part
 	starts  []map[int]any // values of axes with which the first trials begin
+	spare   [][]any       // of each start: valid values of the axes of parts, in case that drawing fails
 	scratch []any         // of each axis
 }
 
@@ -40,8 +41,9 @@ type need struct {
 type part struct {
 	axes        []int // in the order of domain.order
 	constraints []constraint
-	valid       []any // one valid value of each of axes, in case that drawing fails
-	draws       int   // at most
+	valid       []any   // one valid value of each of axes, in case that drawing fails
+	draws       int     // at most
+	work        float64 // values that are drawn for one valid draw, estimated
 }
 
 type constraint struct {
@@ -60,6 +62,8 @@ const (
 	maxDraws = 20_000
 	minValid = 10
 	maxDrawn = 4_000_000 // values: a part with very many axes is drawn less often
+	// maxWork is how many values may be drawn for all trials of a search: the leader draws them in its loop, and again when it begins to lead.
+	maxWork = 400_000_000
 )
 
 // newDomain reads the space of a configuration. The error has the place of a constraint that
@@ -115,8 +119,8 @@ func (d *domain) fixed(point map[string]any, index map[string]int) map[int]any {
 
 // probeStarts draws what each starting point lacks, to find out whether it can be valid.
 func (d *domain) probeStarts(cfg expconf.Config) error {
-	values := make([]any, len(d.axes))
 	for at, fixed := range d.starts {
+		values := make([]any, len(d.axes))
 		for i, v := range fixed {
 			values[i] = v
 		}
@@ -133,6 +137,7 @@ func (d *domain) probeStarts(cfg expconf.Config) error {
 					", or (almost) no values of the other hyperparameters do", "change the starting point or the constraint")
 			}
 		}
+		d.spare = append(d.spare, values)
 	}
 	return nil
 }
@@ -168,7 +173,7 @@ func (d *domain) divide(constraints []expconf.Constraint, index map[string]int) 
 			x.axes = append(x.axes, index[name])
 			all = d.behind(index[name], seen, all)
 		}
-		next := part{constraints: []constraint{x}}
+		next := part{constraints: []constraint{x}, axes: all}
 		for _, i := range all {
 			if old := of[i]; old >= 0 && len(d.parts[old].constraints) > 0 {
 				next.constraints = append(next.constraints, d.parts[old].constraints...)
@@ -176,7 +181,7 @@ func (d *domain) divide(constraints []expconf.Constraint, index map[string]int) 
 				d.parts[old] = part{}
 			}
 		}
-		for _, i := range append(all, next.axes...) {
+		for _, i := range next.axes {
 			of[i] = len(d.parts)
 		}
 		d.parts = append(d.parts, next)
@@ -196,7 +201,7 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 	rng := rngOf(int64(at), 0)
 	values := make([]any, len(d.axes))
 	valid := 0
-	for range p.draws {
+	for n := range p.draws {
 		d.redraw(p, values, rng, nil)
 		if !d.fulfils(p, values) {
 			continue
@@ -205,6 +210,7 @@ func (d *domain) probe(cfg expconf.Config, at int) error {
 			p.valid = each.Of(p.axes, func(i int) any { return values[i] })
 		}
 		if valid++; valid == minValid {
+			p.work = float64(n+1) / minValid * float64(len(p.axes))
 			return nil
 		}
 	}
@@ -238,11 +244,21 @@ func (d *domain) sample(rng *rand.Rand) map[string]any {
 	if !d.restricted() {
 		return sample(d.space, rng)
 	}
-	return d.assemble(d.draw(rng, nil))
+	return d.assemble(d.draw(rng, nil, nil))
 }
 
-// draw returns a value of each axis; those that are fixed stay.
-func (d *domain) draw(rng *rand.Rand, fixed map[int]any) []any {
+// start draws what a starting point lacks.
+func (d *domain) start(n int, rng *rand.Rand) map[string]any {
+	var spare []any
+	if d.spare != nil {
+		spare = d.spare[n]
+	}
+	return d.assemble(d.draw(rng, d.starts[n], spare))
+}
+
+// draw returns a value of each axis; those that are fixed stay, if drawing does not fail or spare has
+// valid values.
+func (d *domain) draw(rng *rand.Rand, fixed map[int]any, spare []any) []any {
 	values := each.Of(d.axes, func(a axis) any { return draw(a.Hyperparameter, rng) })
 	for i, v := range fixed {
 		values[i] = v
@@ -252,7 +268,9 @@ func (d *domain) draw(rng *rand.Rand, fixed map[int]any) []any {
 		for tries := 0; !d.fulfils(p, values); tries++ {
 			if tries == p.draws {
 				for at, v := range p.valid {
-					values[p.axes[at]] = v
+					if values[p.axes[at]] = v; spare != nil {
+						values[p.axes[at]] = spare[p.axes[at]]
+					}
 				}
 				break
 			}
@@ -328,8 +346,25 @@ func Check(cfg expconf.Config) error {
 		return err
 	}
 	d, err := newDomain(cfg)
-	if err == nil && cfg.Searcher.Name == expconf.Grid {
+	switch {
+	case err != nil:
+		return err
+	case cfg.Searcher.Name == expconf.Grid:
 		_, err = pointsOf(cfg, d)
+		return err
 	}
-	return err
+	return d.checkWork(cfg)
+}
+
+// checkWork limits how much all trials are drawn again.
+func (d *domain) checkWork(cfg expconf.Config) error {
+	trials, work := max(1, cfg.Searcher.MaxTrials, cfg.Searcher.PopulationSize), 0.0
+	for _, p := range d.parts {
+		work += p.work
+	}
+	if work *= float64(trials); work <= maxWork {
+		return nil
+	}
+	return cfg.Problem("searcher.constraints", fmt.Sprintf("few combinations fulfil them: for %d trials the search would draw about %.0f million values; at most %d million are allowed", trials, work/1e6, maxWork/1_000_000),
+		"plan fewer trials, change the constraints, or change the ranges so that more combinations fulfil them")
 }

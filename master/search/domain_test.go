@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -160,9 +161,10 @@ func TestEmptySpacesAreFound(t *testing.T) {
 		`name: random, max_trials: 5, constraints: ["a == b"]`:                   `searcher.constraints[0]: too few combinations of a, b fulfil it: none of 20000 that were drawn; change the constraint, or the ranges of these hyperparameters; for values that must be equal, use one hyperparameter`,
 		`name: random, max_trials: 5, constraints: ["a < b", "k > 1", "b < a"]`:  `searcher.constraints[0]: too few combinations of a, b fulfil it, with searcher.constraints[2],: none`,
 		`name: pbt, population_size: 2, num_rounds: 2, length_per_round: 1, replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0.2, perturb_factor: 0.2}, constraints: ["k == 4"]`: `searcher.constraints[0]: too few combinations of k fulfil it: none`,
-		`name: random, max_trials: 5, constraints: ["d < 20"]`:                   `only `,
-		`name: random, max_trials: 5, constraints: ["c == 7"]`:                   ``,
-		`name: random, max_trials: 5, constraints: ["c / 2 < 3 and a * b < .5"]`: ``,
+		`name: random, max_trials: 5, constraints: ["d < 20"]`:                                               `only `,
+		`name: random, sampler: random, max_trials: 100000, constraints: ["a < .001 and b + c + d + k > 0"]`: `searcher.constraints: few combinations fulfil them: for 100000 trials the search would draw about `,
+		`name: random, max_trials: 5, constraints: ["c == 7"]`:                                               ``,
+		`name: random, max_trials: 5, constraints: ["c / 2 < 3 and a * b < .5"]`:                             ``,
 	} {
 		err := Check(configOf(t, "entrypoint: e\nsearcher: {metric: m, "+searcher+"}"+space))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -180,6 +182,59 @@ func TestEmptySpacesAreFound(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", grid, err)
 		}
+	}
+}
+
+// TestConstraintsThatShareHyperparameters: constraints that only a later one joins hold together with it.
+func TestConstraintsThatShareHyperparameters(t *testing.T) {
+	const space = `
+hyperparameters:
+  kind: {type: categorical, vals: [x, y]}
+  a: {type: int, minval: 1, maxval: 20, count: 4}
+  b: {type: int, minval: 1, maxval: 20, count: 4, when: {kind: x}}
+  c: {type: int, minval: 1, maxval: 20, count: 4}
+  d: {type: int, minval: 1, maxval: 20, count: 4}
+`
+	for _, constraints := range []string{`["a < b", "b < c"]`, `["a < b", "b < c", "c < d"]`, `["a < b", "c < d", "b < c"]`, `["a < c", "d > a", "c < d", "b > a"]`} {
+		for _, searcher := range []string{"name: random, max_trials: 200, max_concurrent_trials: 200", "name: random, max_trials: 40, max_concurrent_trials: 4, sampler: tpe", "name: grid"} {
+			cfg := configOf(t, "entrypoint: e\nsearcher: {metric: m, "+searcher+", constraints: "+constraints+"}"+space)
+			s, err := New(cfg, 7)
+			if err != nil {
+				t.Fatalf("%s: %v", constraints, err)
+			}
+			train(t, s)
+			for i := range s.Len() {
+				checkTrial(t, cfg, s.HParams(i))
+			}
+		}
+	}
+}
+
+// TestLargeSpacesAreRefusedSoon: neither axes with a million values nor many wrong names cost a master much.
+func TestLargeSpacesAreRefusedSoon(t *testing.T) {
+	grid := "entrypoint: e\nsearcher: {metric: m, name: grid}\nhyperparameters:\n  z: 2\n"
+	for i := range 200 {
+		grid += fmt.Sprintf("  h%d: {type: double, minval: 0, maxval: 1, count: 1000000, when: {z: 2}}\n", i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := Check(configOf(t, grid)); err == nil || !strings.Contains(err.Error(), "the grid is too large to look at each of its points") {
+		t.Error(err)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<30 { // in short-lived lists; all axes have 5 GiB
+		t.Errorf("%d MiB were used", (after.TotalAlloc-before.TotalAlloc)>>20)
+	}
+
+	var names, constraints []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("hyperparameter_%d: 1", i))
+	}
+	for i := range 40 {
+		constraints = append(constraints, fmt.Sprintf(`"hyper_parameter_%d + hyper_parameter_%d < 1"`, 2*i, 2*i+1))
+	}
+	err := Check(configOf(t, "entrypoint: e\nsearcher: {metric: m, name: random, max_trials: 2, constraints: ["+strings.Join(constraints, ", ")+"]}\nhyperparameters: {"+strings.Join(names, ", ")+"}\n"))
+	if text := fmt.Sprint(err); strings.Count(text, "there is no hyperparameter") != 80 || strings.Count(text, "did you mean") != 50 {
+		t.Errorf("of 80 unknown names, %d have suggestions: %.300s", strings.Count(text, "did you mean"), text)
 	}
 }
 

@@ -34,9 +34,15 @@ const (
 )
 
 func pointsOf(cfg expconf.Config, d *domain) (*points, error) {
-	p := &points{domain: d}
+	const advice = "lower some counts, or use the random searcher"
+	p, values := &points{domain: d}, 0
 	for _, a := range d.axes {
-		p.values = append(p.values, a.grid())
+		list := a.grid()
+		// Nobody has counted the points of a restricted grid yet, whose axes may have a million values each.
+		if values += len(list); d.restricted() && values > maxVisits {
+			return nil, cfg.Problem("hyperparameters", "the grid is too large to look at each of its points", advice)
+		}
+		p.values = append(p.values, list)
 	}
 	if !d.restricted() {
 		return p, nil
@@ -46,7 +52,7 @@ func pointsOf(cfg expconf.Config, d *domain) (*points, error) {
 			p.free = append(p.free, i)
 		}
 	}
-	values := each.Of(p.values, func(list []any) any { return list[0] })
+	first := each.Of(p.values, func(list []any) any { return list[0] })
 	p.closes = make([][]*part, len(p.free)+1)
 	for i := range p.parts {
 		last := 0
@@ -57,8 +63,7 @@ func pointsOf(cfg expconf.Config, d *domain) (*points, error) {
 		}
 		p.closes[last] = append(p.closes[last], &p.parts[i])
 	}
-	const advice = "lower some counts, or use the random searcher"
-	switch enough := p.collect(0, values, make([]uint32, len(p.free))); {
+	switch enough := p.collect(0, first, make([]uint32, len(p.free))); {
 	case p.points > expconf.MaxTrials:
 		return nil, cfg.Problem("hyperparameters", fmt.Sprintf("the grid has more than %d points, each of them a trial", expconf.MaxTrials), advice)
 	case !enough:

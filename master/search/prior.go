@@ -101,7 +101,7 @@ func (p *prior) learn(o *observed, at, of int) {
 func (p *prior) draw(m *model, rng *rand.Rand) map[string]any {
 	if !p.begun {
 		p.begun = true
-		if values := m.draw(rng, p.center); !m.broken(values, p.center) {
+		if values := m.draw(rng, p.center, nil); !m.broken(values, p.center) {
 			return m.assemble(values)
 		}
 	}

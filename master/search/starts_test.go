@@ -47,6 +47,25 @@ hyperparameters: {a: {type: double, minval: 0, maxval: 1}, b: {type: double, min
 	}
 }
 
+// TestAStartWithFewCompletionsStays: where nearly no draw completes a starting point, its trial has it nevertheless.
+func TestAStartWithFewCompletionsStays(t *testing.T) {
+	cfg := configOf(t, `
+entrypoint: e
+searcher: {name: random, metric: m, max_trials: 1, constraints: ["a + b < 0.5001"], start_with: [{a: 0.5}]}
+hyperparameters: {a: {type: double, minval: 0, maxval: 1}, b: {type: double, minval: 0, maxval: 1}}
+`)
+	for seed := range int64(40) {
+		s, err := New(cfg, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hp := s.HParams(0); hp["a"] != 0.5 {
+			t.Fatalf("seed %d: %v", seed, hp)
+		}
+		checkTrial(t, cfg, s.HParams(0))
+	}
+}
+
 // learned runs a search one trial after another, and returns the losses.
 func learned(t *testing.T, yaml string, seed int64, loss func(hp map[string]any) float64) (losses []float64, s *Search) {
 	t.Helper()

@@ -52,6 +52,14 @@ func (r *TrialSet) atRandom() *drawn {
 	return r.random
 }
 
+// evenly returns the hyperparameters of a trial that are drawn at random.
+func (r *TrialSet) evenly(trial int) given {
+	if len(r.domain.parts) > 0 { // drawing again would take long
+		return r.pack(r.atRandom().hparams(trial))
+	}
+	return r.atRandom()
+}
+
 // pack stores hyperparameters in little memory.
 func (r *TrialSet) pack(hparams map[string]any) packed {
 	if r.layout == nil {
@@ -69,7 +77,7 @@ func (r *TrialSet) Add() int {
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
 	if n < len(r.domain.starts) {
-		hparams := r.domain.assemble(r.domain.draw(rng, r.domain.starts[n]))
+		hparams := r.domain.start(n, rng)
 		e.given = r.pack(hparams)
 		if r.model != nil {
 			r.model.begin(n, hparams, false)
@@ -79,8 +87,8 @@ func (r *TrialSet) Add() int {
 		hparams, byPrior := r.model.propose(rng)
 		e.given = r.pack(hparams)
 		r.model.begin(n, hparams, byPrior)
-	} else if e.given = r.atRandom(); len(r.domain.parts) > 0 { // drawing again would take long
-		e.given = r.pack(e.given.hparams(n))
+	} else {
+		e.given = r.evenly(n)
 	}
 	r.trials = append(r.trials, e)
 	return n

@@ -4,10 +4,14 @@ package attempt
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/auth"
@@ -110,6 +114,53 @@ func TestWhatRefusalsMean(t *testing.T) {
 	} {
 		if got := judge(&masters.Refusal{Status: c.status}, c.tries, c.over); !errors.Is(got, c.want) {
 			t.Errorf("lines, %+v: %v", c, got)
+		}
+	}
+}
+
+func TestARefusedExitIsReportedAgain(t *testing.T) {
+	for _, c := range []struct {
+		r     masters.Refusal
+		tries int
+		over  bool
+		again bool
+	}{
+		{masters.Refusal{Status: 409, Ours: true}, 1, false, false},
+		{masters.Refusal{Status: 401, Ours: true}, 1, false, false},
+		{masters.Refusal{Status: 500, Ours: true}, 1, false, true},
+		{masters.Refusal{Status: 500, Ours: true}, defects, false, false},
+		{masters.Refusal{Status: 429, Ours: true}, 99, true, true},
+		{masters.Refusal{Status: 404}, 99, false, true},
+		{masters.Refusal{Status: 403}, 99, true, false},
+	} {
+		if got := passing(&c.r, c.tries, c.over); got != c.again {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	tries := 0
+	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if tries++; tries == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer m.Close()
+	list, err := masters.New(masters.Options{URLs: []string{m.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer list.Close()
+	if err := reportExit(t.Context(), list, &state{AllocationID: "7.trial.1", Token: "t"}, time.Minute); err != nil || tries != 2 {
+		t.Errorf("%d tries, %v", tries, err)
+	}
+}
+
+func TestHowLongTheEndWaits(t *testing.T) {
+	for said, want := range map[string]time.Duration{"": leftover.Hold, "no": leftover.Hold, "-1": leftover.Hold, "7": 7 * time.Second,
+		"0": time.Second, "86401": leftover.Hold, "10000000000": leftover.Hold} {
+		r := &run{spec: &v1.TaskSpec{Env: map[string]string{"DET_LOG_WAIT_TIME": said}}}
+		if got := r.patience(); got != want {
+			t.Errorf("%q: %s", said, got)
 		}
 	}
 }

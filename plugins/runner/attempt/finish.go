@@ -15,6 +15,8 @@ import (
 const (
 	// linesFirst is how long the exit report waits for the last lines, because it says whether all were sent.
 	linesFirst = 2 * time.Second
+	// leastPatience is how long the runner waits for a master if DET_LOG_WAIT_TIME is 0.
+	leastPatience = time.Second
 	// hurry is how long the runner goes on when Nomad has stopped the task: Nomad kills it after the kill timeout.
 	hurry = 3 * time.Second
 )
@@ -47,10 +49,11 @@ func (r *run) finish(shipper *logs.Shipper) {
 	r.save()
 }
 
-// patience is how long finish waits for a master.
+// patience is how long finish waits for a master: at least as long as one that answers needs for the exit.
 func (r *run) patience() time.Duration {
 	if n, err := strconv.Atoi(r.spec.Env["DET_LOG_WAIT_TIME"]); err == nil && n >= 0 {
-		return min(time.Duration(n)*time.Second, leftover.Hold)
+		const most = int(leftover.Hold / time.Second)
+		return max(time.Duration(min(n, most))*time.Second, leastPatience)
 	}
 	return leftover.Hold
 }

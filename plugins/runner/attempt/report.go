@@ -33,20 +33,37 @@ const (
 	logPatience = time.Minute
 )
 
-// reportExit reports to the master how the attempt ended. A refusal ends the reporting: the
-// master already knows the end.
+// reportExit reports to the master how the attempt ended. A refusal ends the reporting, because the
+// master already knows the end; errors of a master and answers of others do not at once.
 func reportExit(ctx context.Context, list *masters.List, s *state, within time.Duration) error {
-	err := list.Call(ctx, masters.Request{
-		Method:  v1.ReportMemberExit.Method,
-		Path:    v1.ReportMemberExit.At(s.AllocationID, s.Rank),
-		Token:   s.Token,
-		Message: s.exit(),
-	}, nil, masters.Policy{Replay: true, Hold: within, Patience: 10 * time.Second})
-	var refusal *masters.Refusal
-	if err == nil || (errors.As(err, &refusal) && refusal.Status < 500 && refusal.Ours) {
-		s.Delivered = true
+	began := time.Now()
+	for tries := 1; ; tries++ {
+		err := list.Call(ctx, masters.Request{
+			Method:  v1.ReportMemberExit.Method,
+			Path:    v1.ReportMemberExit.At(s.AllocationID, s.Rank),
+			Token:   s.Token,
+			Message: s.exit(),
+		}, nil, masters.Policy{Replay: true, Hold: within, Patience: 10 * time.Second})
+		var refusal *masters.Refusal
+		if !errors.As(err, &refusal) || !passing(refusal, tries, time.Since(began) > overAfterEnd) {
+			return err
+		}
+		if sleep.For(ctx, unknownPause) != nil {
+			return err
+		}
 	}
-	return err
+}
+
+// passing reports whether an exit report that was refused so often may be accepted later. over means
+// that whoever answers has had long enough to become a master.
+func passing(r *masters.Refusal, tries int, over bool) bool {
+	switch {
+	case r.Status == http.StatusTooManyRequests || r.Status == http.StatusRequestTimeout:
+		return true
+	case r.Status >= 500:
+		return tries < defects
+	}
+	return !r.Ours && !over // a stranger on the master's old port, or a proxy
 }
 
 // logSender sends batches of lines to a master. ended says that the program has ended.

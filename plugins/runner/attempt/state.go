@@ -21,7 +21,6 @@ type state struct {
 	Token        string
 	Stopped      bool   // Nomad stopped the task before its end
 	Ended        *ended // nil while the program runs
-	Delivered    bool   // a master accepted the exit report
 	LogsDone     bool   // a master accepted the last line
 	// Matches are the lines that matched log policies. Every exit report contains them.
 	Matches []v1.LogMatch
