@@ -47,10 +47,11 @@ func peers(ctx context.Context, db *database.DB, allocation string) ([]peer, err
 }
 
 // MemberExit stores how a runner's program ended. The first report counts; later ones
-// may only add that the logs are complete.
+// may only add that the logs are complete. An exit that a master reads on the node later was
+// when Nomad saw it: which member of a gang failed first depends on it.
 func MemberExit(ctx context.Context, db *database.DB, allocation string, rank, code int, reason string, stopped, logsDone bool) error {
 	return db.Change(ctx, fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation), `
-		UPDATE members SET exited_at = coalesce(exited_at, now()),
+		UPDATE members SET exited_at = coalesce(exited_at, nomad_ended_at, now()),
 			exit_code = CASE WHEN exited_at IS NULL THEN $3 ELSE exit_code END,
 			exit_reason = CASE WHEN exited_at IS NULL THEN $4 ELSE exit_reason END,
 			stopped = CASE WHEN exited_at IS NULL THEN $5 ELSE stopped END,

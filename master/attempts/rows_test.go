@@ -230,6 +230,13 @@ func TestMemberExit(t *testing.T) {
 	if err := attempts.MemberExit(t.Context(), w.DB, id, 5, 0, "", false, false); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such member: %v", err)
 	}
+	w.Exec(`UPDATE members SET nomad_ended_at = now() - interval '1 hour' WHERE allocation_id = $1 AND rank = 0`, id)
+	if err := attempts.MemberExit(t.Context(), w.DB, id, 0, 137, "read later", false, true); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Int(`SELECT count(*) FROM members WHERE allocation_id = $1 AND exited_at = nomad_ended_at`, id); n != 1 {
+		t.Error("an exit that is read later is not of the time at which Nomad saw the end")
+	}
 }
 
 func TestSignals(t *testing.T) {
