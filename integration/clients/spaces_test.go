@@ -45,7 +45,8 @@ for t in trials:
     assert h["low"] < h["high"] and ("momentum" in h) == (h["optimizer"] == "sgd"), h
 assert trials[0].hparams == {"optimizer": "adam", "low": 0.1, "high": 0.2}, trials[0].hparams
 assert {t.hparams["optimizer"] for t in trials} == {"adam", "sgd"}
-assert e.top_checkpoint().trial.hparams["low"] >= 0
+saved = e.list_checkpoints()
+assert saved and all(c.training.hparams["low"] >= 0 for c in saved)
 `
 
 // TestSpacesInDeterminedsClient: Determined's unmodified client reads searches whose trials do not all have the same hyperparameters.
