@@ -31,7 +31,7 @@ def run(request):
         stream.reconfigure(write_through=True)
     sys.argv = request["args"]
     try:
-        code = main()
+        code = main(request["args"][1:])  # by default main has the arguments of the time of its import
     except SystemExit as e:
         code = e.code
     if code is not None and not isinstance(code, int):
