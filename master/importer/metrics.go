@@ -151,6 +151,11 @@ func (p *pass) copyTrials(ctx context.Context, list []trialRows) error {
 			}
 			p.show.add(n)
 		}
+		// A summary that the old cluster had not is made of the reports. A master that runs meanwhile may have made it already, of those that were there.
+		if err := tx.Exec(ctx, `UPDATE trial_summaries SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL, rebuild_at = NULL, version = version + 1
+			WHERE trial_id = ANY($1) AND (stale OR rebuild_at IS NOT NULL)`, ids); err != nil {
+			return err
+		}
 		return tx.Exec(ctx, `INSERT INTO import_trials (trial_id, mark, rows) SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[])
 			ON CONFLICT (trial_id) DO UPDATE SET mark = excluded.mark, rows = excluded.rows`, ids, marks, counts)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
@@ -69,6 +70,25 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	from.Exec(`UPDATE checkpoints_v2 SET size = 1024 WHERE uuid = md5('checkpoint31-1')::uuid`)
 	if text := d.take(from); !strings.Contains(text, "2 experiments were not compared") {
 		t.Errorf("the report is\n%s", text)
+	}
+}
+
+// TestASummaryThatCameBeforeItsReports: a master that makes the summary of an imported trial before the trial's reports are copied makes it again.
+func TestASummaryThatCameBeforeItsReports(t *testing.T) {
+	from, d := newOld(t), newDetent(t)
+	// The master is as fast as can be.
+	d.Exec(`CREATE FUNCTION at_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.stale := false; NEW.rebuild_at := now() + interval '1 minute'; RETURN NEW; END $$`)
+	d.Exec(`CREATE TRIGGER at_once BEFORE INSERT ON trial_summaries FOR EACH ROW WHEN (NEW.stale) EXECUTE FUNCTION at_once()`)
+	d.take(from)
+	for more := true; more; {
+		var err error
+		if more, err = metrics.Summarize(t.Context(), d.DB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := from.Text(`SELECT count(*)::text FROM raw_steps WHERE trial_id = 11 AND NOT archived`)
+	if got := d.Text(`SELECT coalesce(summary #>> '{avg_metrics,loss,count}', 'none') FROM trial_summaries WHERE trial_id = 11`); got != want {
+		t.Errorf("the summary of trial 11 has %s reports, want %s", got, want)
 	}
 }
 
