@@ -123,7 +123,6 @@ func (s *detServer) ask(ctx context.Context, request map[string]any) (code int, 
 		return code, err
 	case <-ctx.Done():
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
-		<-ended
-		return 0, ctx.Err()
+		return 0, errors.Join(ctx.Err(), <-ended)
 	}
 }
