@@ -52,6 +52,8 @@ def serve(connection):
     except BaseException:
         sys.excepthook(*sys.exc_info())
         code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
     print(json.dumps(code & 0xFF), file=lines, flush=True)
     os._exit(code & 0xFF)
 
