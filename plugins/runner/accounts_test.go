@@ -42,7 +42,7 @@ echo hooked=$HOOKED; cat code; echo out > /dev/stdout
 for f in /run/determined . code /run/determined/info/cluster.json /etc/det-test.conf $DET_SECRETS_DIR/token; do stat -L -c '%u:%g %n' $f; done
 cat /etc/det-test.conf; echo; cat $DET_SECRETS_DIR/token; echo
 touch new /run/determined/new $DET_BACKLOG_DIR/report $TMPDIR/x && echo wrote
-cat $NOMAD_SECRETS_DIR/det-token 2>/dev/null || echo "the runner's token is closed"
+cat $NOMAD_SECRETS_DIR/kept 2>/dev/null || echo "the runner's secrets are closed"
 (touch $NOMAD_SECRETS_DIR/new || touch $PYTHONPATH/new) 2>/dev/null || echo "what is not its own is closed"
 cat $PYTHONPATH/determined/__init__.py; echo "alloc=$NOMAD_ALLOC_DIR"; ls -d /proc/[0-9]* | wc -l | tr -d ' '
 ls -A $HIDDEN; ls $ALLOCATION 2>/dev/null || echo hidden
@@ -52,6 +52,9 @@ ls -A $HIDDEN; ls $ALLOCATION 2>/dev/null || echo hidden
 	r := newRig(t, spec)
 	spec.Env["HIDDEN"], spec.Env["ALLOCATION"] = filepath.Dir(r.root), r.root
 	r.state.Task(spec)
+	if err := os.WriteFile(r.path("main/secrets/kept"), []byte("not for the program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	r.write("main/secrets/user-secrets.json", `[{"name": "tracker", "key": "token", "value": "t0ken"}]`)
 	r.state.Serve("/context", tgz(t, "startup-hook.sh", "export HOOKED=$(id -u)\n", "code", "sent\n"))
 	r.state.Serve("/harness.tgz", tgz(t, "determined/__init__.py", "# ours\n"))
@@ -59,7 +62,7 @@ ls -A $HIDDEN; ls $ALLOCATION 2>/dev/null || echo hidden
 	r.run(0)
 	want := append([]string{"1234", "1235", "1235", "ada", "lab", "/run/determined/workdir ada ada"}, noRights...)
 	want = append(want, "hooked=1234", "sent", "out", "1234:1235 /run/determined", "1234:1235 .", "1234:1235 code", "1234:1235 /run/determined/info/cluster.json",
-		"1234:1235 /etc/det-test.conf", "1234:1235 /run/determined/secrets/mounted/token", "conf", "t0ken", "wrote", "the runner's token is closed",
+		"1234:1235 /etc/det-test.conf", "1234:1235 /run/determined/secrets/mounted/token", "conf", "t0ken", "wrote", "the runner's secrets are closed",
 		"what is not its own is closed", "# ours", "alloc=")
 	got := r.printed()
 	if len(got) < len(want) || strings.Join(got[:len(want)], "\n") != strings.Join(want, "\n") {
@@ -276,7 +279,7 @@ func TestALinkedAccountUnderExec(t *testing.T) {
 		t.Skip("setpriv is not installed")
 	}
 	spec := linkedTo(strings.Replace(rights, "id -un; id -gn; ", "", 1) + "stat -c %u:%g /run/determined . /run/determined/info/cluster.json; touch new /run/determined/new $DET_BACKLOG_DIR/report && echo wrote\n" +
-		"(mv /alloc/det /alloc/other || touch /secrets/new || cat /secrets/det-token) 2>/dev/null || echo closed\nsleep 1000 & trap 'echo stopped; exit 3' TERM; kill -TERM $$; wait")
+		"(mv /alloc/det /alloc/other || touch /secrets/new || cat /alloc/det/exit.json) 2>/dev/null || echo closed\nsleep 1000 & trap 'echo stopped; exit 3' TERM; kill -TERM $$; wait")
 	spec.Files = spec.Files[:1]
 	r := newRig(t, spec)
 	run, stage := t.TempDir(), t.TempDir()
