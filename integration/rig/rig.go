@@ -1,7 +1,8 @@
 // Package rig starts clusters for end-to-end tests: one cluster for each package of tests,
 // which its tests share, and own clusters for single tests. It has helpers that several of
 // these packages use: sign in, submit experiments and wait for their states, trainings that
-// record their steps (training.go), and users with Determined's own client (person.go).
+// record their steps (training.go), and users with Determined's own client (person.go), whose commands a
+// server forks (detserver.go).
 //
 // Detent's programs are built from this checkout, once for all packages (programs.go).
 package rig

@@ -151,7 +151,8 @@ func (p *pass) copyTrials(ctx context.Context, list []trialRows) error {
 			}
 			p.show.add(n)
 		}
-		// A summary that the old cluster had not is made of the reports. A master that runs meanwhile may have made it already, of those that were there.
+		// Masters make a summary that the old cluster did not have from the reports. A master that runs beside the import may have made it before
+		// these reports were there, so it must make it again.
 		if err := tx.Exec(ctx, `UPDATE trial_summaries SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL, rebuild_at = NULL, version = version + 1
 			WHERE trial_id = ANY($1) AND (stale OR rebuild_at IS NOT NULL)`, ids); err != nil {
 			return err
