@@ -4,12 +4,13 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 from typing import List
 
 import pytest
 
 import determined as det
-from determined.launch import wrap_rank
+from determined.launch import _descendants, wrap_rank
 
 ROOT = str(pathlib.Path(det.__file__).parent.parent)
 
@@ -42,6 +43,31 @@ def test_hands_signals_on() -> None:
     out, _ = process.communicate(timeout=60)
     assert out == "[rank=0] caught\n"
     assert process.returncode == 7
+
+
+def test_a_signal_that_does_not_end_the_wait() -> None:
+    script = "trap 'exit 7' TERM; for i in $(seq 400); do sleep 0.05; done; exit 3"
+    child = subprocess.Popen(["sh", "-c", script])
+    previous = signal.signal(signal.SIGTERM, lambda signum, _frame: child.send_signal(signum))
+    # The kernel gives the signal to this thread, and not to the main one, which waits.
+    sender = threading.Thread(target=_signal_when_main_waits)
+    sender.start()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    try:
+        assert _descendants.wait_for_one([child.pid]) == child.pid
+        assert child.wait() == 7
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGTERM, previous)
+        sender.join()
+
+
+def _signal_when_main_waits() -> None:
+    futexes = ("202", "98")  # of amd64 and arm64: it waits for this thread
+    syscall = pathlib.Path(f"/proc/self/task/{os.getpid()}/syscall")
+    while syscall.read_text().split()[0] in ("running", *futexes):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_killed_program_looks_like_a_shells() -> None:

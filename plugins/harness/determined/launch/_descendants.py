@@ -13,7 +13,7 @@ import os
 import pathlib
 import signal
 import time
-from typing import Collection, Dict, List
+from typing import Callable, Collection, Dict, Iterator, List
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -106,10 +106,41 @@ def reap() -> None:
 
 
 def wait_for_one(pids: Collection[int]) -> int:
-    """Wait until one of our children ends and return it uncollected; collect adopted ones."""
-    while True:
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-        assert ended is not None
-        if ended.si_pid in pids:
-            return ended.si_pid
-        os.waitpid(ended.si_pid, 0)
+    """Wait until one of our children ends and return it uncollected; collect adopted ones.
+
+    Handlers of signals run meanwhile, in the main thread.
+    """
+    with _woken_by_signals() as sleep:
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            if ended is None:
+                sleep()
+            elif ended.si_pid in pids:
+                return ended.si_pid
+            else:
+                os.waitpid(ended.si_pid, 0)
+
+
+@contextlib.contextmanager
+def _woken_by_signals() -> Iterator[Callable[[], None]]:
+    """Yield a function that waits for a signal, or for one that has come since its last call.
+
+    Python runs a handler when the main thread runs Python code. A signal that comes right before a
+    blocking system call, or that the kernel gives to another thread, does not end the call, so
+    its handler would wait for the end of a child that waits for the signal.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    handler = signal.signal(signal.SIGCHLD, lambda _signum, _frame: None)
+
+    def sleep() -> None:
+        os.read(reader, 4096)
+
+    try:
+        yield sleep
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL if handler is None else handler)
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
