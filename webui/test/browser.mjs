@@ -501,7 +501,7 @@ const stories = {
     await page.keyboard.press('Control+d');
     await until('the pasted bytes', async () => (await text()).includes('100000'));
     // A flood of output does not stop the page, and Ctrl-C stops the flood.
-    await type('clear; yes flood');
+    await type("clear; yes flo''od");
     await until('the flood', async () => (await text()).includes('flood'));
     await page.keyboard.press('Control+c');
     await type('clear; echo calm-$((1+1))');
