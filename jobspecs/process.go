@@ -165,7 +165,7 @@ func appended[T any](config map[string]any, key string, added []T) {
 // if the file's checksum was right.
 func (t *Task) script() string {
 	if t.Runner.Path != "" {
-		return fmt.Sprintf(`exec %s run`, quote.Shell(t.Runner.Path))
+		return fmt.Sprintf(`exec %s run`, quote.Shell(t.Runner.Path)) // if the node has lost the file, the shell says so
 	}
 	return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
 }

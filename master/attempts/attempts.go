@@ -41,7 +41,7 @@ var Columns = `a.id, a.run_id, a.task_id, ` + trial.PartOfRun("a.task_id", "a.ru
 	coalesce(k.experiment_id, 0) AS experiment_id, coalesce(e.name, '') AS experiment_name, coalesce(e.project_id, 0) AS project_id, e.config, coalesce(t.id, 0) AS trial_id,
 	u.username AS owner, k.owner_id, coalesce((g.account->>'uid') || ':' || (g.account->>'gid'), '') AS account,
 	coalesce(g.account->>'user', '') AS account_user, coalesce(g.account->>'group', '') AS account_group,
-	t.warm_start::text, warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner`
+	t.warm_start::text, warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner, k.unstarted`
 
 const Tables = `allocations a
 	JOIN tasks k ON k.id = a.task_id

@@ -34,7 +34,7 @@ func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, 
 		return m, nil
 	}
 	n, err := readInventory(nodes.Row{Name: x.NodeName, Inventory: inventory})
-	m.Platform = n.Platform()
+	m.Platform, m.Runner = n.Platform(), runnerOf(&n, of)
 	if len(m.SlotIDs) == 0 {
 		m.Node = task.Node{Cores: n.Cores, MHz: n.MHz}
 		return m, err
@@ -42,6 +42,17 @@ func placedOn(x rows.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, 
 	m.Node = resourcesOf(&n, of)
 	m.Node.Address = n.Address
 	return m, err
+}
+
+// runnerOf is the path of a det-runner that a node has and that tasks of a pool can see there; "" for none. Tasks of exec see a root
+// directory of their own. Docker's driver mounts files of the node only where operators have allowed volumes.
+func runnerOf(n *cluster.Node, of *pool.Pool) string {
+	volumes, _ := n.Fact("attr.driver.docker.volumes.enabled")
+	if of.Driver == pool.RawExec || of.Driver == pool.Docker && volumes == "true" {
+		path, _ := n.Fact(pool.RunnerMeta)
+		return path
+	}
+	return ""
 }
 
 // resourcesOf is what a node has for the tasks of a pool.

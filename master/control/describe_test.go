@@ -39,6 +39,23 @@ func TestWhatAMembersNodeHas(t *testing.T) {
 	}
 }
 
+// TestWhereTasksSeeTheNodesRunner: tasks of raw_exec see a runner of their node, and those of docker if the node lets jobs mount its folders.
+func TestWhereTasksSeeTheNodesRunner(t *testing.T) {
+	for _, c := range []struct {
+		driver, volumes string
+		sees            bool
+	}{{pool.RawExec, "", true}, {pool.Docker, "true", true}, {pool.Docker, "", false}, {pool.Exec, "true", false}, {pool.Podman, "true", false}} {
+		inventory, err := json.Marshal(cluster.Node{Facts: map[string]string{pool.RunnerMeta: "/opt/det-runner-aa", "attr.driver.docker.volumes.enabled": c.volumes}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := placedOn(rows.LiveMember{NodeID: "n1"}, inventory, &pool.Pool{Driver: c.driver})
+		if want := map[bool]string{true: "/opt/det-runner-aa"}[c.sees]; err != nil || got.Runner != want {
+			t.Errorf("%s with volumes %q: %q, want %q: %v", c.driver, c.volumes, got.Runner, want, err)
+		}
+	}
+}
+
 // TestTheMasterReadsTheRegistrysCredentials tests that the master reads the credentials of an
 // image's registry, which the job itself must not read, before it grants the job's role.
 func TestTheMasterReadsTheRegistrysCredentials(t *testing.T) {

@@ -45,6 +45,7 @@ type Row struct {
 	WarmStart      *string         `db:"warm_start"`    // the checkpoint of another trial from which it starts; nil: none
 	WarmConfig     json.RawMessage `db:"warm_config"`   // configuration of the experiment of that checkpoint
 	WarmOwner      int             `db:"warm_owner"`
+	Unstarted      int             `db:"unstarted"` // attempts of its task in a row before it that did not start
 	Shows          []ShownTrial    `db:"-"` // if it is a TensorBoard
 }
 

@@ -87,10 +87,10 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	for _, m := range members {
 		j.Members = append(j.Members, m.member(&a, of))
 	}
-	if err := s.placeRunners(&j, members, of.HasImages()); err != nil {
+	j.Linked = a.Account != ""
+	if err := s.placeRunners(&j, members, of, a.Unstarted > 0); err != nil {
 		return j, err
 	}
-	j.Linked = a.Account != ""
 	if of.HasImages() {
 		return j, s.contain(&j, &a, of)
 	}

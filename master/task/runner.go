@@ -2,10 +2,13 @@ package task
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // A Runner is the det-runner that masters serve for a platform.
@@ -50,21 +53,41 @@ func (s *Site) runnerOn(platform string, archive bool) (jobspecs.Runner, error) 
 	return jobspecs.Runner{SHA256: r.SHA256, URL: url}, nil
 }
 
-// placeRunners sets the job's runner, for the master's platform, and the runners of members on
-// nodes of other platforms.
-func (s *Site) placeRunners(j *Job, members []Placed, archive bool) (err error) {
-	if j.Runner, err = s.runnerOn("", archive); err != nil {
+// placeRunners sets the job's runner, for the master's platform, and the runners of members on nodes that have it, or that are
+// of other platforms. After an attempt that did not start, all nodes fetch the runner, because the reason may have been the file on the node.
+func (s *Site) placeRunners(j *Job, members []Placed, of *pool.Pool, fetch bool) (err error) {
+	if j.Runner, err = s.runnerOn("", of.HasImages()); err != nil {
 		return err
 	}
 	for i, m := range members {
-		if m.Platform == "" || m.Platform == s.Runner.Target {
-			continue
-		}
-		r, err := s.runnerOn(m.Platform, archive)
+		r, err := s.runnerOn(m.Platform, of.HasImages())
 		if err != nil {
 			return fmt.Errorf("node %s: %w", m.NodeName, err)
 		}
-		j.Members[i].Runner = &r
+		if !fetch && s.hasRunner(m, of, j.Linked) {
+			r = jobspecs.Runner{Path: m.Runner}
+		}
+		if r != j.Runner {
+			j.Members[i].Runner = &r
+		}
 	}
 	return nil
+}
+
+// hasRunner reports whether a member can start the runner that its node has: it must be the one that this master serves, and the file's name
+// says so. Accounts other than that of Nomad's client may not reach the file, so their tasks fetch it.
+func (s *Site) hasRunner(m Placed, of *pool.Pool, linked bool) bool {
+	if !path.IsAbs(m.Runner) || path.Clean(m.Runner) != m.Runner || strings.ContainsAny(m.Runner, "${}:,") {
+		return false
+	}
+	if !of.HasImages() && (linked || of.Base().TaskGroups[0].Tasks[0].User != "") {
+		return false
+	}
+	serves := s.Runner
+	for _, other := range s.Runners {
+		if other.Target == m.Platform {
+			serves = other
+		}
+	}
+	return path.Base(m.Runner) == pool.RunnerName(serves.SHA256)
 }

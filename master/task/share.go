@@ -34,6 +34,7 @@ type Placed struct {
 	SlotIDs  []int
 	Devices  []string // Nomad's ids of its slots' devices; empty if the slots are cores
 	Platform string   // of its node, <os>-<arch>; "": unknown
+	Runner   string   // the path of a det-runner that its node has and the pool's tasks can see; "": none
 	Node     Node
 	Uses     sched.Amount // as the scheduler has counted it; zero: attempts that an earlier release placed
 }

@@ -90,7 +90,7 @@ func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 				return err
 			}
 		}
-		return nil
+		return c.master().offerRunner(ctx, client)
 	})
 }
 

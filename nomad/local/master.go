@@ -74,6 +74,9 @@ func (c masterServer) run(ctx context.Context, task *servers.Task) error {
 	if err != nil {
 		return err
 	}
+	if err := c.offerRunner(ctx, c.clients()...); err != nil {
+		return err
+	}
 	task.Update("nomad job run " + filepath.Base(c.jobFile()))
 	if err := c.jobRun(ctx, vars); err != nil {
 		return err
@@ -105,11 +108,7 @@ func (c masterServer) vars() (map[string]string, error) {
 	}
 	env := map[string]string{}
 	if m.Runner != "" {
-		beside := []string{"det-remover"}
-		if isFile(filepath.Join(filepath.Dir(m.Runner), "det")) {
-			beside = append(beside, "det")
-		}
-		if env["DETENT_RUNNER_PATH"], err = c.copyBinary(m.Runner, beside...); err != nil {
+		if env["DETENT_RUNNER_PATH"], err = c.copyRunner(); err != nil {
 			return nil, err
 		}
 	}

@@ -69,9 +69,11 @@ type Ports struct {
 type Master struct {
 	// Binary is the path of det-master; "": no master is started.
 	Binary string `json:"binary"`
-	// Runner is the path of det-runner, which tasks fetch from the master; det-remover is in the same
+	// Runner is the path of det-runner, which the master serves and the nodes have; det-remover is in the same
 	// folder.
 	Runner string `json:"runner,omitempty"`
+	// FetchRunner makes tasks fetch det-runner from the master, although the nodes have it. For tests.
+	FetchRunner bool `json:"fetch_runner,omitempty"`
 	// Config is the content of its configuration file, in YAML.
 	Config string `json:"config,omitempty"`
 	// Python is the python3 of tasks on nodes without containers. The master's configuration wins.
