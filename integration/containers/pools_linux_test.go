@@ -15,8 +15,8 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// poolJobs are the jobs of the test's pools: one mounts a host volume into tasks, and one
-// runs tasks, also with several members, on Docker's bridge.
+// poolJobs are the jobs of the test's pools: one mounts a host volume into tasks, one offers a host volume that only some nodes have, and
+// one runs tasks, also with several members, on Docker's bridge.
 var poolJobs = map[string]string{
 	"volume": `
 job "volume" {
@@ -53,6 +53,23 @@ job "volume" {
     }
   }
 }`,
+	"claims": `
+job "claims" {
+  group "g" {
+    volume "dataset" {
+      type   = "host"
+      source = "dataset"
+    }
+    task "t" {
+      driver = "docker"
+      config { network_mode = "host" }
+      resources {
+        cpu    = 200
+        memory = 128
+      }
+    }
+  }
+}`,
 	"bridged": `
 job "bridged" {
   group "g" {
@@ -74,11 +91,11 @@ blank_passwords: always
 checkpoint_storage: {type: shared_fs, host_path: %[1]s/checkpoints}
 resource_pools:
   - {name: volume, job: %[1]s/volume.nomad.hcl, max_slots_per_node: 4, task_container_defaults: {image: detent-test/python:1}, docker: {allowed_host_paths: [%[2]s, %[1]s/open]}}
+  - {name: claims, job: %[1]s/claims.nomad.hcl, max_slots_per_node: 2, task_container_defaults: {image: detent-test/python:1}, docker: {allowed_host_paths: [%[2]s]}}
   - {name: bridged, job: %[1]s/bridged.nomad.hcl, max_slots_per_node: 2, task_container_defaults: {image: detent-test/python:1}, docker: {allowed_host_paths: [%[2]s]}}
 `
 
-// TestPoolJobs tests pools with jobs that operators wrote, on one node with a host volume and
-// one without.
+// TestPoolJobs tests pools with jobs that operators wrote, on nodes with host volumes and without.
 func TestPoolJobs(t *testing.T) {
 	if !inOwnNetwork(t, findDocker) {
 		return
@@ -89,7 +106,7 @@ func TestPoolJobs(t *testing.T) {
 		for name, job := range poolJobs {
 			rig.Write(t, dir, name+".nomad.hcl", job)
 		}
-		for _, sub := range []string{"shared", "open"} {
+		for _, sub := range []string{"shared", "open", "dataset"} {
 			if err := errors.Join(os.MkdirAll(filepath.Join(dir, sub), 0o755), os.Chmod(filepath.Join(dir, sub), 0o777)); err != nil {
 				t.Fatal(err)
 			}
@@ -100,6 +117,7 @@ func TestPoolJobs(t *testing.T) {
 	t.Run("a host volume", func(t *testing.T) { d.onAHostVolume(t, dir) })
 	t.Run("what a pool does not offer", d.notOffered)
 	t.Run("two bridged members", d.twoBridged)
+	t.Run("a claim on two nodes", func(t *testing.T) { d.claimOnTwoNodes(t, dir) })
 }
 
 // onAHostVolume runs a trial with three mounts: a volume of its pool's job, and another volume
@@ -186,5 +204,60 @@ with core.init(distributed=distributed) as ctx:
 	said := regexp.MustCompile(`rank (\d) hears \[\(0, '([0-9.]+)'\), \(1, '([0-9.]+)'\)\]`).FindAllStringSubmatch(d.Log(t, id), -1)
 	if len(said) != 2 || said[0][1] == said[1][1] || said[0][2] == said[0][3] || said[0][2] == nodeFour || said[0][3] == nodeFour {
 		t.Fatalf("not both were heard, each from an address of its own on a bridge:\n%s", d.Log(t, id))
+	}
+}
+
+// claimOnTwoNodes tests the claim of a pod_spec: its trial runs on the two nodes that have the volume, although others have slots too, and
+// all members read and write it.
+func (d *inContainers) claimOnTwoNodes(t *testing.T, dir string) {
+	d.mayMount(t, "dataset")
+	rig.Write(t, filepath.Join(dir, "dataset"), "given", "by the operators")
+	for _, name := range []string{"one", "two"} {
+		if err := d.AddClient(t.Context(), local.Client{Name: name, Volumes: map[string]string{"dataset": filepath.Join(dir, "dataset")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := d.Submit(t, rig.Config(`
+resources: {resource_pool: claims, slots_per_trial: 4}
+environment:
+  pod_spec:
+    spec:
+      volumes:
+        - name: data
+          persistentVolumeClaim:
+            claimName: dataset
+      containers:
+        - name: determined-container
+          volumeMounts:
+            - mountPath: "/data"
+              name: data
+`), rig.Script(`
+import determined
+from determined import core
+
+info = determined.get_cluster_info()
+rank, size = info.container_rank, len(info.container_addrs)
+assert open("/data/given").read() == "by the operators"
+open(f"/data/rank-{rank}", "w").write(info.agent_id)
+distributed = core.DistributedContext(
+    rank=rank, size=size, local_rank=0, local_size=1, cross_rank=rank, cross_size=size, chief_ip=info.container_addrs[0])
+with core.init(distributed=distributed) as ctx:
+    distributed.allgather(rank)
+    print("rank", rank, "reads", open(f"/data/rank-{1 - rank}").read(), flush=True)
+    if rank == 0:
+        ctx.train.report_validation_metrics(1, {"loss": 1.0})
+`))
+	d.WaitState(t, id, v1.ExperimentStateCompleted)
+	rig.Holds(t, "its log", d.Log(t, id), "rank 0 reads pool-jobs-", "rank 1 reads pool-jobs-")
+	wrote := map[string]bool{}
+	for _, name := range []string{"rank-0", "rank-1"} {
+		node, err := os.ReadFile(filepath.Join(dir, "dataset", name))
+		if err != nil {
+			t.Error(err)
+		}
+		wrote[string(node)] = true
+	}
+	if !wrote["pool-jobs-one"] || !wrote["pool-jobs-two"] {
+		t.Errorf("the volume has files of %v, want both nodes", wrote)
 	}
 }

@@ -99,10 +99,7 @@ func (t *term) submitItems(ctx context.Context, list []rows.Work) ([]item, error
 	}
 	t.later(ctx, list, err)
 	if len(list) == 1 {
-		w := list[0]
-		call, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		return nil, t.failed(call, w, err)
+		return nil, t.failed(list[0], err)
 	}
 	began := time.Now()
 	for _, w := range list {
@@ -166,13 +163,13 @@ func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 	if outcome != cluster.Done {
 		result.Failure = text(err)
 	}
-	err = t.storeResult(ctx, func(tx *database.DB) error {
+	err = t.storeResult(s.ID, func(ctx context.Context, tx *database.DB) error {
 		if outcome == cluster.Done && len(job.Secrets) > 0 {
-			if err := auditMount(context.WithoutCancel(ctx), tx, &s, &job); err != nil {
+			if err := auditMount(ctx, tx, &s, &job); err != nil {
 				return err
 			}
 		}
-		return rows.RecordSubmission(context.WithoutCancel(ctx), tx, result)
+		return rows.RecordSubmission(ctx, tx, result)
 	}, err)
 	if result.Refused {
 		sleep.Wake(t.calls.done)
@@ -188,16 +185,16 @@ func (t *term) stop(ctx context.Context, w rows.Work) error {
 		return err
 	})
 	if outcome == cluster.Done {
-		err := t.storeResult(ctx, func(tx *database.DB) error { return rows.RecordStopped(context.WithoutCancel(ctx), tx, w.Subject) }, nil)
+		err := t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.RecordStopped(ctx, tx, w.Subject) }, nil)
 		sleep.Wake(t.calls.done) // an attempt that has not started ends in the next cycle
 		return err
 	}
-	return t.failed(context.WithoutCancel(ctx), w, err)
+	return t.failed(w, err)
 }
 
 // failed keeps work in the queue, to be tried again, and returns why it failed.
-func (t *term) failed(ctx context.Context, w rows.Work, why error) error {
-	return t.storeResult(ctx, func(tx *database.DB) error {
+func (t *term) failed(w rows.Work, why error) error {
+	return t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error {
 		return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, text(why), retryDelay(w.Tries))
 	}, why)
 }
@@ -214,7 +211,7 @@ func (t *term) part(ctx context.Context, w rows.Work, do func(tx *database.DB) (
 		return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
 	})
 	if err != nil {
-		return false, t.failed(context.WithoutCancel(ctx), w, err)
+		return false, t.failed(w, err)
 	}
 	return done, nil
 }
@@ -236,8 +233,3 @@ func (t *term) later(ctx context.Context, list []rows.Work, cause error) {
 	}
 }
 
-// storeResult writes the result of a call, and returns the error of the call as well.
-func (t *term) storeResult(ctx context.Context, write func(tx *database.DB) error, call error) error {
-	err := t.db.Fenced(context.WithoutCancel(ctx), t.lead.Term, write)
-	return errors.Join(call, err)
-}

@@ -103,6 +103,7 @@ type term struct {
 	load         func(ctx context.Context, known rows.Known) (*rows.Live, error)
 	folds        folds
 	calls        *calls
+	results      *database.GroupCommit[string, *result]
 	views        []*view       // one for each region of Nomad; the first is the master's own
 	answered     chan struct{} // wakes the loop when a Nomad has answered
 	woken        chan struct{} // … when there is something to observe in a Nomad
@@ -229,7 +230,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	}
 	t := &term{Loop: l, lead: lead, load: rows.NewLiveCache(l.db).Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
-	t.calls = newCalls(t)
+	t.calls, t.results = newCalls(t), newResults(t)
 	t.lanes = t.newLanes()
 	return t, t.openViews(ctx)
 }

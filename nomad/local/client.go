@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"runtime"
@@ -42,6 +43,8 @@ type Client struct {
 	// Chroot is the part of this machine that tasks of the driver exec see; the default is that of the
 	// cluster's other nodes.
 	Chroot []string `json:"chroot,omitempty"`
+	// Volumes are its host volumes, by name: the folders of this machine.
+	Volumes map[string]string `json:"volumes,omitempty"`
 	// Network is a network namespace for its agents and tasks; nil: that of the cluster. The cluster needs
 	// the option Apart.
 	Network *Network `json:"network,omitempty"`
@@ -287,6 +290,9 @@ client {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}
 	b.WriteString("  }\n")
+	for _, name := range slices.Sorted(maps.Keys(client.Volumes)) {
+		fmt.Fprintf(&b, "\n  host_volume %q {\n    path = %q\n  }\n", name, client.Volumes[name])
+	}
 	chroot := c.state.Chroot
 	if client.Chroot != nil {
 		chroot = client.Chroot

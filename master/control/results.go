@@ -1,0 +1,51 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/detent-ml/detent/master/database"
+)
+
+// maxResults is the number of results of calls in one commit.
+const maxResults = 64
+
+// A result is what a call to Nomad, Vault or a node has brought, and how to write it.
+type result struct {
+	subject string // of the call: an attempt or experiment
+	write   func(ctx context.Context, tx *database.DB) error
+}
+
+func subjectOf(r *result) string { return r.subject }
+
+// newResults stores the results of calls that end at the same time in one commit, with one look at the fence. A result that
+// cannot be stored is found, and keeps no other one from being stored.
+func newResults(t *term) *database.GroupCommit[string, *result] {
+	return database.NewGroupCommit(maxResults, subjectOf, func(batch []*database.Queued[*result]) {
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		// All transactions lock rows in this order.
+		slices.SortFunc(batch, func(a, b *database.Queued[*result]) int { return cmp.Compare(a.Item.subject, b.Item.subject) })
+		database.CommitHalving(batch, subjectOf, func(batch []*database.Queued[*result]) error { return t.storeResults(ctx, batch) })
+	})
+}
+
+func (t *term) storeResults(ctx context.Context, batch []*database.Queued[*result]) error {
+	return t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
+		for _, q := range batch {
+			q.Err, q.Again = nil, false
+			if err := t.safely(q.Item.subject, func() error { return q.Item.write(ctx, tx) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// storeResult writes the result of a call, whose context may have ended, and returns the error of the call as well.
+func (t *term) storeResult(subject string, write func(ctx context.Context, tx *database.DB) error, call error) error {
+	_, err := t.results.Do(context.Background(), &result{subject, write})
+	return errors.Join(call, err)
+}
