@@ -223,8 +223,23 @@ func (k *checker) known(all map[string]Hyperparameter, at, name string) (p Hyper
 	if near := spelling.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
+	if long := begins(name, names); long != "" && strings.HasPrefix(at, "searcher.constraints") {
+		hint = "write `" + long + "` in backquotes"
+	}
 	k.fail(at, fmt.Sprintf("there is no hyperparameter %q", document.Clip(name)), hint)
 	return p, false
+}
+
+// begins returns the first name, in order, that continues with a character which a formula reads as an operator, as my-rate begins with my.
+func begins(name string, names []string) string {
+	i := slices.IndexFunc(names, func(long string) bool {
+		rest, is := strings.CutPrefix(long, name)
+		return is && strings.ContainsAny(rest[:min(1, len(rest))], "+-*/<>=! ")
+	})
+	if i < 0 {
+		return ""
+	}
+	return names[i]
 }
 
 // checkConditions checks that all conditions name hyperparameters and values that there are, and

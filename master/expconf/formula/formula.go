@@ -119,7 +119,7 @@ func Parse(text string) (f *Formula, err error) {
 	p.next()
 	p.f.root = p.or()
 	if p.token != "" {
-		p.fail(p.at, "expected an operator, found "+p.token)
+		p.fail(p.at, "expected an operator, found "+p.token+instead[p.token])
 	}
 	p.want(p.f.root, true)
 	if len(p.f.names) == 0 {
@@ -127,6 +127,10 @@ func Parse(text string) (f *Formula, err error) {
 	}
 	return p.f, nil
 }
+
+// instead says what to write in place of the operators of other languages.
+var instead = map[string]string{"=": "; compare with ==", "&": "; write and", "|": "; write or", "!": "; the operators are < <= > >= == != + - * / and or",
+	"%": "; there is no remainder", "^": "; there are no powers", "(": "; there are no functions"}
 
 // A mistake is why a text is no formula.
 type mistake string
@@ -236,8 +240,6 @@ func (p *parser) comparison() *node {
 				n = p.join("and", all.at, true, all, n)
 			}
 			all = n
-		case "=":
-			p.fail(p.at, "expected an operator, found =; compare with ==")
 		default:
 			if all != nil {
 				return all
@@ -262,7 +264,7 @@ func (p *parser) factor() *node {
 		p.next()
 		n := p.or()
 		if p.token != ")" {
-			p.fail(p.at, "expected ), found "+p.found())
+			p.fail(p.at, "expected ), found "+p.found()+instead[p.token])
 		}
 		p.next()
 		return n
