@@ -2,8 +2,11 @@ package control
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
 )
@@ -57,5 +60,43 @@ func TestASearchWaitsForItsProgram(t *testing.T) {
 	b.settle()
 	if got := b.text(`SELECT state || error FROM experiments WHERE id = $1`, e); got != "COMPLETED" {
 		t.Errorf("at the end the experiment is %q", got)
+	}
+}
+
+// propose lets programs propose what the searches of the simulation want, and sometimes one trial more, or end the search.
+func (s *searchWorld) propose(oneIn int) {
+	s.t.Helper()
+	var ids []int
+	var id int
+	err := s.db.Each(s.t.Context(), `SELECT id FROM experiments WHERE config #>> '{searcher,sampler}' = 'program' AND ended_at IS NULL ORDER BY id`, nil, []any{&id}, func() error {
+		ids = append(ids, id)
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, id := range ids {
+		if !s.one(oneIn) {
+			continue
+		}
+		x := s.folded(id)
+		body := search.Proposals{Last: s.one(60)}
+		for range min(x.Room(), x.Free()+s.rng.IntN(2)) {
+			hparams := fmt.Sprintf(`{"lr": %g, "n": %d}`, math.Pow(10, -4*s.rng.Float64()), 1+s.rng.IntN(64))
+			body.List = append(body.List, search.Proposal{Key: fmt.Sprintf("%d-%d", x.Seq(), len(body.List)), HParams: json.RawMessage(hparams)})
+		}
+		fresh, wrong := x.CheckProposals(body)
+		if len(wrong) > 0 {
+			s.t.Fatalf("experiment %d rejects %+v", id, wrong)
+		}
+		if len(fresh.List) == 0 && !fresh.Last {
+			continue
+		}
+		told := experiments.NewEvent{ExperimentID: id, Kind: search.Told, Body: mustJSON(s.t, fresh)}
+		if err := s.db.Tx(s.t.Context(), func(tx *database.DB) error {
+			return experiments.AppendEvents(s.t.Context(), tx, []experiments.NewEvent{told})
+		}); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
