@@ -76,7 +76,7 @@ func TestAProgramProposesTrials(t *testing.T) {
 	}
 	text := p.get(p.path + "news?after=" + next).ok().body
 	for _, want := range []string{`{"hparams":{"lr":0.5,"net.depth":2},"key":"a","number":0}`, `"key":"b","number":1`, `"key":"c","number":2`,
-		`{"ended":"","key":"a","length":4,"metric":0.5,"trial":0}`, `{"ended":"","key":"b","length":4,"metric":null,"trial":1}`, `{"ended":"stopped","key":"b","length":0,"metric":null,"trial":1}`} {
+		`{"ended":"","key":"a","length":4,"metric":0.5,"trial":0,"waits":false}`, `{"ended":"","key":"b","length":4,"metric":null,"trial":1,"waits":false}`, `{"ended":"stopped","key":"b","length":0,"metric":null,"trial":1,"waits":false}`} {
 		if !strings.Contains(sorted(t, text), want) {
 			t.Errorf("%s is not in %s (%s)", want, sorted(t, text), b)
 		}

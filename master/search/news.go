@@ -23,13 +23,14 @@ type NewTrial struct {
 	HParams map[string]any // that are not constant, by their names with dots between groups
 }
 
-// NewResult is a result of a trial, or its end.
+// NewResult is a result of a trial, that it waits, or its end.
 type NewResult struct {
 	Trial  int
 	Key    string
 	Length float64  // of its training, in the searcher's unit
 	Metric *float64 // as the program of the trial reported it; nil if it is not a finite number
-	Ended  string   // how the trial ended, one of the lifecycle.Exit constants; "": this is a validation
+	Waits  bool     // this is no validation: the trial waits at a rung, until its next validation or its end
+	Ended  string   // how the trial ended, one of the lifecycle.Exit constants; "" before
 }
 
 // News returns what happened up to the event with the number `until`: the events after the number
@@ -56,6 +57,8 @@ func (s *Search) News(after, until int64, events []Event) News {
 			if err == nil {
 				n.Results = append(n.Results, s.result(e.Trial, v))
 			}
+		case Suspended:
+			n.Results = append(n.Results, NewResult{Trial: e.Trial, Key: p.trials[e.Trial].key, Waits: true})
 		case Exited:
 			var x Exit
 			if json.Unmarshal(e.Body, &x) == nil {

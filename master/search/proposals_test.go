@@ -340,12 +340,17 @@ func TestNewsSayHowTrialsEnd(t *testing.T) {
 	tell(Validated, 1, Validation{Metric: &bad, Steps: 20})
 	tell(Validated, 1, Validation{Unfit: "NaN", Steps: 30})
 	tell(Exited, 1, Exit{Reason: lifecycle.ExitStopped})
+	tell(Suspended, 2, struct{}{})
 	tell(Exited, 2, Exit{Reason: lifecycle.ExitErrored})
 	news, want := s.News(-1, s.Seq(), history), []string{
-		`0 "" 2 0.9 ""`, `0 "" 4 0.9 ""`, `0 "" 0 null "completed"`, `1 "a" 2 0.1 ""`, `1 "a" 3 null ""`, `1 "a" 0 null "stopped"`, `2 "b" 0 null "errored"`,
+		`0 "" 2 0.9 ""`, `0 "" 4 0.9 ""`, `0 "" 0 null "completed"`, `1 "a" 2 0.1 ""`, `1 "a" 3 null ""`, `1 "a" 0 null "stopped"`, `2 "b" waits`, `2 "b" 0 null "errored"`,
 	}
 	var got []string
 	for _, x := range news.Results {
+		if x.Waits {
+			got = append(got, fmt.Sprintf("%d %q waits", x.Trial, x.Key))
+			continue
+		}
 		got = append(got, fmt.Sprintf("%d %q %g %s %q", x.Trial, x.Key, x.Length, text(x.Metric), x.Ended))
 	}
 	if !slices.Equal(got, want) {

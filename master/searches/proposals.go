@@ -92,7 +92,7 @@ func wireNews(n search.News) *v1.GetSearchNewsResponse {
 			return v1.ProposedTrial{Number: t.Number, Key: t.Key, HParams: v1.StructOf(t.HParams)}
 		}),
 		Results: each.Of(n.Results, func(x search.NewResult) v1.SearchResult {
-			return v1.SearchResult{Trial: x.Trial, Key: x.Key, Length: x.Length, Metric: x.Metric, Ended: x.Ended}
+			return v1.SearchResult{Trial: x.Trial, Key: x.Key, Length: x.Length, Metric: x.Metric, Waits: x.Waits, Ended: x.Ended}
 		}),
 	}
 }

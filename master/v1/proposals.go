@@ -31,13 +31,15 @@ type ProposedTrial struct {
 	HParams Struct `json:"hparams"`
 }
 
-// SearchResult is a validation of a trial, or its end.
+// SearchResult is a validation of a trial, that the trial waits, or its end.
 type SearchResult struct {
 	Trial  int      `json:"trial"`
 	Key    string   `json:"key"`
 	Length float64  `json:"length"` // of its training when it reported, in the unit of the searcher
-	Metric *float64 `json:"metric"` // searcher.metric; null if it is not a finite number, and at the end
-	// Ended is how the trial ended: completed, stopped (by the search), errored, canceled or invalid_hp. It is "" for a validation.
+	Metric *float64 `json:"metric"` // searcher.metric; null if it is not a finite number, and where this is no validation
+	// Waits: the trial waits at a rung without slots, until its next validation or its end.
+	Waits bool `json:"waits"`
+	// Ended is how the trial ended: completed, stopped (by the search), errored, canceled or invalid_hp. It is "" before the end.
 	Ended string `json:"ended"`
 }
 

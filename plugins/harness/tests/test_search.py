@@ -50,9 +50,14 @@ def wire_trial(number: int, key: str, **hparams: Any) -> Dict[str, Any]:
 
 
 def wire_result(
-    trial: int, length: float = 0, metric: Optional[float] = None, ended: str = ""
+    trial: int,
+    length: float = 0,
+    metric: Optional[float] = None,
+    ended: str = "",
+    waits: bool = False,
 ) -> Dict[str, Any]:
-    return {"trial": trial, "key": "k", "length": length, "metric": metric, "ended": ended}
+    values = {"length": length, "metric": metric, "ended": ended, "waits": waits}
+    return {"trial": trial, "key": "k", **values}
 
 
 @pytest.fixture
@@ -240,7 +245,12 @@ def test_the_loop_of_the_example(
         wire_news(
             3,
             trials=[wire_trial(1, "k0", lr=0.1), wire_trial(2, "k2", lr=0.3)],
-            results=[wire_result(1, 2, 0.5), wire_result(1, 3), wire_result(0, ended="errored")],
+            results=[
+                wire_result(1, 2, 0.5),
+                wire_result(1, 3),
+                wire_result(1, waits=True),
+                wire_result(0, ended="errored"),
+            ],
             wanted=1,
         ),
         wire_news(

@@ -139,13 +139,14 @@ class SearchResult:
     ``metric`` is the searcher's metric after a training of ``length``, in the searcher's unit; it
     is None if it was not a finite number. At the end of the trial ``ended`` is ``completed``,
     ``stopped`` (by the search), ``errored``, ``canceled`` or ``invalid_hp``; before it is empty.
+    ``waits`` is true when the trial begins to wait at a rung, until its next result.
 
     Example::
 
         for result in news.results:
             if result.ended:
                 print("trial", result.trial, "of proposal", result.key, result.ended)
-            else:
+            elif not result.waits:
                 print("trial", result.trial, "has", result.metric, "after", result.length)
     """
 
@@ -153,7 +154,8 @@ class SearchResult:
     key: str
     length: float
     metric: Optional[float]
-    ended: str
+    ended: str = ""
+    waits: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,9 +241,8 @@ class Search:
             for t in found.get("trials") or []:
                 trials.append(ProposedTrial(int(t["number"]), t["key"], t["hparams"]))
             for r in found.get("results") or []:
-                results.append(
-                    SearchResult(r["trial"], r["key"], r["length"], r["metric"], r["ended"])
-                )
+                about = r["trial"], r["key"], r["length"], r["metric"]
+                results.append(SearchResult(*about, ended=r["ended"], waits=r["waits"]))
             if not found.get("more"):
                 return News(trials, results, int(found["wanted"]), found["state"] in _OVER)
 
