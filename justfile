@@ -18,7 +18,7 @@ again    := "go run ./integration/again"
 
 # The parts of a whole run: what comes first, and two lanes side by side, because the clusters of the first
 # wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
-parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch,venv mlflow' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
+parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch,venv mlflow,venv optuna' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
 
 # Tests of one package that run side by side: five streams of tests (three packages on clusters, two of the other lane) keep
 # two cores busy as it is, and more of them only make each other late.

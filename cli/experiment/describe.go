@@ -104,11 +104,14 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 func explain(a *app.App, all []described) {
 	for _, d := range all {
 		if e := d.resp.Experiment; e.Error != "" {
-			what := "failed"
-			if e.State == v1.ExperimentStateCompleted || e.State == v1.ExperimentStateDeleteFailed {
-				what = "was not deleted"
+			what := " failed:"
+			switch {
+			case e.State == v1.ExperimentStateCompleted || e.State == v1.ExperimentStateDeleteFailed:
+				what = " was not deleted:"
+			case !isFinal(e.State) && !strings.HasPrefix(string(e.State), "STATE_STOPPING"): // it waits
+				what = ""
 			}
-			a.Printf("\nExperiment %d %s: %s\n", e.ID, what, e.Error)
+			a.Printf("\nExperiment %d%s %s\n", e.ID, what, e.Error)
 		}
 		for _, s := range d.resp.Remarks {
 			a.Printf("\nExperiment %d: %s\n", d.resp.Experiment.ID, s)

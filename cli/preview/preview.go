@@ -110,6 +110,9 @@ func run(ctx context.Context, a *app.App, o options) error {
 		return err
 	}
 	a.Printf("\n")
+	if cfg.Searcher.ByProgram() {
+		a.Printf("A program of yours proposes the hyperparameters of the trials (sampler: program).\n\n")
+	}
 	t := table.New("Trials", "Training Time")
 	for _, s := range byLength(sum.Trials) {
 		t.Row(s.Count, length(s.Unit))

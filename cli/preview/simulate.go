@@ -67,6 +67,9 @@ func simulate(a *app.App, o options) error {
 	a.Printf("\nThe search trained %d trials for %d %s in all: %.0f %% of what training each of them to its end would take.\n",
 		out.Trials, out.Trained, measure, 100*float64(out.Trained)/float64(max(1, out.Whole)))
 	a.Printf("With %d trials at once the search takes as long as training one trial for %d %s.\n", o.workers, out.Time, measure)
+	if cfg.Searcher.ByProgram() {
+		a.Printf("The hyperparameters were drawn at random, in place of those that a program of yours proposes (sampler: program).\n")
+	}
 	if o.curves == "" {
 		a.Printf("The learning curves are invented, so this simulation cannot show which trial is best.\n")
 	} else if out.Best != nil {

@@ -23,6 +23,7 @@ DELETE //mlflow/api/2.0/mlflow/logged-models/:model/tags/:tag
 DELETE /experiments/:id/labels/*
 DELETE /experiments/:id/tensorboard-files
 DELETE /templates/:name
+GET /detent/experiments/:id/search-news
 GET /detent/shells/:id/terminal
 GET /experiments/:id/searcher_events
 GET /trials/:id/searcher/operation
@@ -35,6 +36,7 @@ POST //mlflow/api/2.0/mlflow/logged-models/:model/params
 POST /checkpoints/:uuid/metadata
 POST /commands/:id/kill
 POST /commands/:id/set_priority
+POST /detent/experiments/:id/search-proposals
 POST /detent/tasks/:id/address
 POST /detent/tasks/:id/link
 POST /experiments/:id/activate

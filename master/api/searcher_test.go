@@ -128,5 +128,9 @@ func TestPreviewSearch(t *testing.T) {
 	if name := at(t, got, "summary.config.name"); name != "adaptive_asha" {
 		t.Errorf("the searcher is %v", name)
 	}
+	asked := me.post("/api/v1/preview-hp-search", `{"config":{"searcher":{"name":"adaptive_asha","sampler":"program","metric":"acc","max_length":{"batches":5000},"max_trials":6}}}`).ok().tree()
+	if same, err := json.Marshal(at(t, asked, "summary.trials")); err != nil || string(same) != string(b) {
+		t.Errorf("of a program: %s, %v", same, err)
+	}
 	me.post("/api/v1/preview-hp-search", `{"config":{"searcher":{"name":"adaptive_asha","metric":"acc"}}}`).says(400, "max_trials", "max_length")
 }

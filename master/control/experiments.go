@@ -130,7 +130,7 @@ func (d *experimentPass) experiment(e *Experiment) error {
 	}
 	why = cmp.Or(step.Error, e.lasting())
 	if state == lifecycle.Active || state == lifecycle.Paused {
-		why = cmp.Or(why, e.Aside)
+		why = cmp.Or(why, e.Aside, e.starved(state))
 	}
 	ofTrial := ""
 	if step.Error != "" && status == lifecycle.SearchFailed && e.Search.AllFailed() {
@@ -144,13 +144,25 @@ func (d *experimentPass) experiment(e *Experiment) error {
 	return nil
 }
 
-// lasting is the experiment's error, unless it only says that the experiment is set aside,
-// which passes.
+// lasting is the experiment's error, unless it only says that the experiment is set aside or waits
+// for proposals, which passes.
 func (e *Experiment) lasting() string {
-	if strings.HasPrefix(e.Error, asideWord) {
+	if strings.HasPrefix(e.Error, asideWord) || strings.HasPrefix(e.Error, starvedWord) {
 		return ""
 	}
 	return e.Error
+}
+
+// starvedWord is the beginning of the error of an experiment that waits for its user's program. By
+// this word the loop recognizes the error, to remove it later.
+const starvedWord = "waits for proposals: "
+
+// starved says that an experiment waits, without slots, for a program that proposes hyperparameters; "" if it does not.
+func (e *Experiment) starved(state lifecycle.State) string {
+	if state != lifecycle.Active || e.Search == nil || e.Broken != "" || !e.Search.Starved() {
+		return ""
+	}
+	return starvedWord + "a program of yours proposes the hyperparameters of its trials (sampler: program), and has proposed none that the search could try now"
 }
 
 func (d *experimentPass) searchStatus(e *Experiment) (lifecycle.SearchStatus, string) {

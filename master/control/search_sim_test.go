@@ -24,6 +24,8 @@ func TestSearchSimulation(t *testing.T) {
 		"{name: async_halving, metric: loss, max_trials: 10, num_rungs: 4, divisor: 2, max_concurrent_trials: 4, max_length: {batches: 16}, progressive: true}",
 		"{name: random, metric: loss, max_trials: 8, max_concurrent_trials: 3, max_length: {batches: 8}}",
 		"{name: pbt, metric: loss, population_size: 4, num_rounds: 3, length_per_round: {batches: 4}, replace_function: {truncate_fraction: 0.25}, explore_function: {resample_probability: 0.2, perturb_factor: 0.2}}",
+		"{name: adaptive_asha, metric: loss, max_trials: 10, max_concurrent_trials: 4, divisor: 2, bracket_rungs: [2, 3], max_length: {batches: 16}, sampler: program}",
+		"{name: random, metric: loss, max_trials: 8, max_concurrent_trials: 3, max_length: {batches: 8}, sampler: program, start_with: [{n: 5}]}",
 	}
 	for seed := range *simSeeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -120,6 +122,7 @@ func (s *searchWorld) train(oneIn int) {
 			s.exec(`UPDATE members SET exited_at = now(), exit_code = 0 WHERE allocation_id = $1 AND exited_at IS NULL`, r.allocation)
 		}
 	}
+	s.propose(oneIn)
 }
 
 // check holds the rows to what searches promise, beside what every trial does.
@@ -173,27 +176,34 @@ func (s *searchWorld) stuck() string {
 		WHERE e.ended_at IS NULL AND t.ended_at IS NULL`)
 }
 
+// folded applies the events of a search.
+func (s *searchWorld) folded(id int) *search.Search {
+	s.t.Helper()
+	in, err := searches.ReadInput(s.t.Context(), s.db, id, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cfg, err := expconf.ParseConfigJSON(in.Config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	x, err := search.New(cfg, in.Seed)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range in.Events {
+		if err := x.Apply(search.Event{Seq: e.Seq, Kind: e.Kind, Trial: e.Trial, Body: e.Body}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return x
+}
+
 // replay applies the events of every search again and compares the result with the rows.
 func (s *searchWorld) replay() {
 	s.t.Helper()
 	for id := 1; id <= s.int(`SELECT max(id) FROM experiments`); id++ {
-		in, err := searches.ReadInput(s.t.Context(), s.db, id, 0)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		cfg, err := expconf.ParseConfigJSON(in.Config)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		again, err := search.New(cfg, in.Seed)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, e := range in.Events {
-			if err := again.Apply(search.Event{Seq: e.Seq, Kind: e.Kind, Trial: e.Trial, Body: e.Body}); err != nil {
-				s.t.Fatal(err)
-			}
-		}
+		again := s.folded(id)
 		if n := s.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, id); n != again.Len() {
 			s.t.Errorf("experiment %d has %d trials, its events make %d", id, n, again.Len())
 		}

@@ -152,7 +152,7 @@ func (c Config) unhonouredResources(k *checker, can Capabilities) {
 
 func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
 	c.Hyperparameters.Walk(func(names []string, p Hyperparameter) {
-		k.when(p.Prior != nil && !c.Searcher.models(), "hyperparameters."+strings.Join(names, ".")+".prior", "has no effect: only the sampler tpe uses priors",
+		k.when(p.Prior != nil && !c.Searcher.models() && !c.Searcher.ByProgram(), "hyperparameters."+strings.Join(names, ".")+".prior", "has no effect: only the sampler tpe uses priors",
 			"use random, adaptive_asha or async_halving, without sampler: random")
 	})
 	for i, p := range c.LogPolicies {

@@ -163,8 +163,8 @@ func (p Hyperparameter) holds(v float64) bool {
 	return p.Step == 0 || math.Abs(at-math.Round(at)) < 1e-6
 }
 
-// choices describes the values that a hyperparameter can have.
-func (p Hyperparameter) choices() string {
+// Choices describes the values that a hyperparameter can have.
+func (p Hyperparameter) Choices() string {
 	switch p.Type {
 	case Const:
 		return "it is always " + valueText(p.Val)
@@ -286,7 +286,7 @@ func (c Condition) check(k *checker, all map[string]Hyperparameter, vals map[any
 			return false
 		}
 		if !can {
-			k.fail(here, fmt.Sprintf("%s is never %s", c.Name, valueText(v)), p.choices())
+			k.fail(here, fmt.Sprintf("%s is never %s", c.Name, valueText(v)), p.Choices())
 			fine = false
 		}
 	}

@@ -25,8 +25,10 @@ const (
 	// MaxModelled is the largest number of trials with the sampler tpe, whose time grows with
 	// the number of trials and of hyperparameters that vary.
 	MaxModelled = 10_000
+	// MaxProposed is the largest number of trials of a search whose sampler is a program.
+	MaxProposed = 10_000
 	// maxDrawn and maxModelledValues limit the varying hyperparameters of all trials of a
-	// search that keeps the values of each trial in memory: pbt, and tpe.
+	// search that keeps the values of each trial in memory: pbt, what a program proposes, and tpe.
 	maxDrawn          = 1_000_000
 	maxModelledValues = 250_000
 	// MaxMarks limits trials times rungs: each trial may have a result at each rung.
@@ -201,7 +203,7 @@ func (c Config) checkVolume(k *checker) {
 	}
 	var most float64
 	switch {
-	case c.Searcher.Name == PBT:
+	case c.Searcher.Name == PBT, c.Searcher.ByProgram():
 		most = maxDrawn
 	case c.Searcher.models():
 		most = maxModelledValues
@@ -239,6 +241,7 @@ func (s Searcher) models() bool {
 // checkSize limits the memory of a search with many trials.
 func (s Searcher) checkSize(k *checker, at string) {
 	k.when(s.models() && s.MaxTrials > MaxModelled && s.MaxTrials <= MaxTrials, at+".max_trials", fmt.Sprintf("the sampler tpe plans at most %d trials, found %d", MaxModelled, s.MaxTrials), "use the random sampler")
+	k.when(s.ByProgram() && s.MaxTrials > MaxProposed && s.MaxTrials <= MaxTrials, at+".max_trials", fmt.Sprintf("a program proposes at most %d trials, found %d", MaxProposed, s.MaxTrials), "use the random sampler")
 	rungs, field := s.NumRungs, ".num_rungs"
 	if s.Name == AdaptiveASHA {
 		rungs, field = s.MaxRungs, ".max_rungs"

@@ -215,6 +215,8 @@ func TestSearchesAreBounded(t *testing.T) {
 		{"name: adaptive_asha, max_trials: 5, bracket_rungs: [1, 5000], max_length: 1", "", "searcher.bracket_rungs[1]: must be from 1 to 100, found 5000"},
 		{"name: adaptive_asha, max_trials: 5, divisor: 1e7, max_length: 1", "", "searcher.divisor: must be greater than 1 and at most 1000000, found 1e+07"},
 		{"name: adaptive_asha, max_trials: 5, max_length: {batches: 1e16}", "", "searcher.max_length.batches"},
+		{"name: random, sampler: program, max_trials: 10001", "", "searcher.max_trials: a program proposes at most 10000 trials, found 10001"},
+		{"name: random, sampler: ask, max_trials: 5", "", `searcher.sampler: cannot be "ask"`},
 		{"name: random, sampler: tpe, max_trials: 10001", "", "searcher.max_trials: the sampler tpe plans at most 10000 trials, found 10001"},
 		{"name: random, sampler: tpe, max_trials: 10000", many.String(), "hyperparameters: 10000 trials with 30 hyperparameters that vary make 300000 values; at most 250000"},
 		{"name: random, max_trials: 100000", "  a: " + big + "\n", "100000 trials with up to 50031 bytes of hyperparameters each take 5003100000 bytes; at most 2147483648 are stored"},

@@ -30,8 +30,9 @@ const SearchRevision = 2
 
 // Samplers: how the hyperparameters of the next trial are chosen.
 const (
-	Uniform = "random" // drawn uniformly from the space
-	TPE     = "tpe"    // tree-structured Parzen estimator: prefers regions with good results
+	Uniform = "random"  // drawn uniformly from the space
+	TPE     = "tpe"     // tree-structured Parzen estimator: prefers regions with good results
+	Program = "program" // a user's program proposes them, over the API
 )
 
 // Modes of the adaptive searchers: how early they stop trials.
@@ -80,7 +81,7 @@ type Searcher struct {
 	// StopOnce: true stops poor trials at their rung, false pauses them there; nil: pause if
 	// MaxLength is set.
 	StopOnce    *bool  `json:"stop_once" of:"adaptive_asha async_halving"`
-	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" check:"one of random tpe"`
+	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" check:"one of random tpe program"`
 	Progressive bool   `json:"progressive" of:"adaptive_asha async_halving"` // train to the next rung only if the order of the best still changes
 
 	// Constraints are comparisons of hyperparameters that hold in every trial.

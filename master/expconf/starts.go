@@ -114,7 +114,7 @@ func (c Config) checkStarts(k *checker) {
 				continue
 			}
 			if _, can := p.Value(values[name]); !can {
-				k.fail(place, fmt.Sprintf("%s is never %s", name, valueText(values[name])), p.choices())
+				k.fail(place, fmt.Sprintf("%s is never %s", name, valueText(values[name])), p.Choices())
 				continue
 			}
 			for _, need := range p.When {
@@ -142,6 +142,6 @@ func (p Hyperparameter) checkPrior(k *checker, at string) {
 	}
 	if _, can := p.Value(p.Prior); !can {
 		name := strings.TrimPrefix(at, "hyperparameters.")
-		k.fail(at+".prior", fmt.Sprintf("%s is never %s", name, valueText(p.Prior)), p.choices())
+		k.fail(at+".prior", fmt.Sprintf("%s is never %s", name, valueText(p.Prior)), p.Choices())
 	}
 }

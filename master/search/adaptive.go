@@ -159,12 +159,14 @@ func (m *tournament) Validated(r *TrialSet, trial int, v Result) {
 	i := m.of[trial]
 	m.brackets[i].validated(r, trial, v)
 	m.note(r, i)
+	m.close(r)
 }
 
 func (m *tournament) Exited(r *TrialSet, trial int, reason string) {
 	i := m.of[trial]
 	m.brackets[i].exited(r, trial, reason)
 	m.note(r, i)
+	m.close(r)
 }
 
 func (m *tournament) Planned(*TrialSet) int {

@@ -91,7 +91,7 @@ func (b *bracket) fill(r *TrialSet) {
 	for b.running < b.workers {
 		if level, index := b.promotable(); index >= 0 {
 			b.promote(r, level, index)
-		} else if b.created-b.invalid < b.budget {
+		} else if b.created-b.invalid < b.budget && r.ready() {
 			b.create(r)
 		} else {
 			break
@@ -235,7 +235,7 @@ func (b *bracket) insert(r *TrialSet, level int, s score) (at int) {
 
 // close stops the trials that wait at rungs where no further result can arrive.
 func (b *bracket) close(r *TrialSet) {
-	if !b.promotes || b.created-b.invalid < b.budget {
+	if !b.promotes || b.created-b.invalid < b.budget && !r.exhausted() {
 		return
 	}
 	for level := range b.rungs {

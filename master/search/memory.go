@@ -20,6 +20,7 @@ const (
 	modelledBytes = 128           // each hyperparameter value that the sampler and the trial keep
 	createdBytes  = 1280          // each trial that a program created, without its hyperparameters
 	operatedBytes = 256           // each other operation of a program: an event in its queue
+	proposedBytes = 320           // each trial that a program proposes: its key, twice, and when it was created
 	anyBytes      = 32            // each value in a list or a map
 	mapBytes      = 320           // each map
 )
@@ -49,6 +50,10 @@ func (s *Search) Memory() int64 {
 	}
 	if s.trialSet.model == nil && len(s.trialSet.domain.parts) > 0 {
 		each += packedBytes * free
+	}
+	if s.ByProgram() {
+		each += proposedBytes + packedBytes*free
+		space *= 2 // values by what they are
 	}
 	if s.trialSet.model != nil {
 		each += rungedBytes + modelledBytes*free

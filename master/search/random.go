@@ -15,9 +15,7 @@ type random struct {
 }
 
 func (m *random) Start(r *TrialSet) {
-	for range min(m.trials, m.workers) {
-		m.add(r)
-	}
+	m.Fill(r)
 }
 
 func (m *random) add(r *TrialSet) {
@@ -37,11 +35,20 @@ func (m *random) Exited(r *TrialSet, trial int, reason string) {
 	} else if reason != lifecycle.ExitInvalidHP {
 		r.Learn(trial, 0, m.best[trial])
 	}
-	if !r.resumeNext(trial) && len(r.trials)-m.invalid < m.trials {
+	switch {
+	case r.resumeNext(trial):
+	case r.program != nil: // further trials may have waited for a proposal
+		m.Fill(r)
+	case len(r.trials)-m.invalid < m.trials:
 		m.add(r)
 	}
 }
 
-func (m *random) Continue(r *TrialSet, _ bool) { r.reopenFailed(m.workers) }
+// Continue leaves further trials to the end of one that runs again, unless a program proposes them.
+func (m *random) Continue(r *TrialSet, _ bool) {
+	if r.reopenFailed(m.workers); r.program != nil {
+		m.Fill(r)
+	}
+}
 
 func (m *random) Planned(*TrialSet) int { return m.trials + m.invalid }

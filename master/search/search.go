@@ -13,7 +13,7 @@ const (
 	Validated = "validated"
 	Exited    = "exited"
 	Suspended = "left"      // the last attempt of a trial has ended because the search wants the trial to wait
-	Told      = "told"      // the program of a custom searcher has posted operations; Trial is not used
+	Told      = "told"      // the program of a custom searcher has posted operations, or the program of a sampler proposals; Trial is not used
 	Continued = "continued" // the experiment continues after its end; Trial is not used
 )
 
@@ -22,7 +22,7 @@ type Event struct {
 	Seq   int64           // 1 for the first event of the experiment
 	Kind  string          // one of the constants above
 	Trial int             // the trial's number in this experiment, from 0
-	Body  json.RawMessage // Validation, Exit, Operations or Continuation, by the kind
+	Body  json.RawMessage // Validation, Exit, Operations, Proposals or Continuation, by the kind
 }
 
 // Validation is the body of a Validated event.
@@ -112,6 +112,9 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 		s.trialSet.model = newModel(d, cfg.Searcher.Revision)
 	}
 	c := cfg.Searcher
+	if c.ByProgram() {
+		s.trialSet.program, s.trialSet.layout = newProgram(d.space), newLayout(d)
+	}
 	switch c.Name {
 	case expconf.Single:
 		s.method = single{}
@@ -153,8 +156,12 @@ func (s *Search) Apply(e Event) error {
 		return fmt.Errorf("search event %d follows event %d: an event is missing or repeated", e.Seq, s.seq)
 	}
 	s.seq = e.Seq
+	s.trialSet.program.at(e.Seq)
 	switch e.Kind {
 	case Told:
+		if s.ByProgram() {
+			return s.proposed(e)
+		}
 		return s.told(e)
 	case Continued:
 		return s.continued(e)
@@ -268,7 +275,7 @@ func (s *Search) Status() (lifecycle.SearchStatus, string) {
 		return lifecycle.SearchBroken, s.broken
 	}
 	r := &s.trialSet
-	if r.ended < len(r.trials) {
+	if r.ended < len(r.trials) || s.Free() > 0 {
 		return lifecycle.Searching, ""
 	}
 	if o, ok := s.method.(*outside); ok {
@@ -299,7 +306,12 @@ func failure(trials int) string {
 }
 
 // Planned returns how many trials the search will have created at its end.
-func (s *Search) Planned() int { return max(s.method.Planned(&s.trialSet), s.Len()) }
+func (s *Search) Planned() int {
+	if p := s.trialSet.program; p != nil && p.last {
+		return max(s.Len(), min(s.method.Planned(&s.trialSet), s.Len()+len(p.queue)))
+	}
+	return max(s.method.Planned(&s.trialSet), s.Len())
+}
 
 // MayGrow reports whether the search may create further trials.
 func (s *Search) MayGrow() bool {

@@ -9,12 +9,13 @@ import (
 
 // TrialSet has the trials of a search by their numbers, and creates new ones.
 type TrialSet struct {
-	seed   int64 // of the experiment
-	domain *domain
-	model  *model  // the TPE sampler; nil: hyperparameters are drawn at random
-	layout *layout // how hyperparameters are packed; made at the first use
-	random *drawn  // the source of random hyperparameters for the current space; made at the first use
-	trials []*entry
+	seed    int64 // of the experiment
+	domain  *domain
+	model   *model   // the TPE sampler; nil: hyperparameters are drawn at random
+	program *program // what a program proposes; nil: the search draws itself
+	layout  *layout  // how hyperparameters are packed; made at the first use
+	random  *drawn   // the source of random hyperparameters for the current space; made at the first use
+	trials  []*entry
 
 	ended, failed, canceled int // trials: all that have ended, and of these the failed and the canceled
 	waiting                 int // trials that reopenFailed lets wait for a free worker
@@ -83,6 +84,9 @@ func (r *TrialSet) Add() int {
 			r.model.begin(n, hparams, false)
 			r.model.try(hparams)
 		}
+		r.program.note(n, "")
+	} else if r.program != nil {
+		e.given = r.program.next(n)
 	} else if r.model != nil {
 		hparams, byPrior := r.model.propose(rng)
 		e.given = r.pack(hparams)

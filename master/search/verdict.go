@@ -101,7 +101,7 @@ func (b *bracket) passers() int {
 // there are, or asks for plain async_halving.
 func passing(c expconf.Searcher) float64 {
 	switch {
-	case c.Revision == 1, c.Name == expconf.AsyncHalving && c.Sampler != expconf.TPE, len(c.BracketRungs) > 0, c.Mode == expconf.Aggressive:
+	case c.Revision == 1, c.Name == expconf.AsyncHalving && c.Sampler != expconf.TPE && !c.ByProgram(), len(c.BracketRungs) > 0, c.Mode == expconf.Aggressive:
 		return 0
 	case c.Mode == expconf.Conservative:
 		return maxPassing

@@ -25,12 +25,19 @@ func (d Deps) searcherEvents(ctx context.Context, c *rest.Call, e experiments.He
 	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
 	_, err := rest.Await(ctx, either(ctx, events, states), rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		err := d.Driven.with(ctx, e.ID, func(s *search.Search, state string) error {
+			if s.ByProgram() {
+				return notCustom(e.ID)
+			}
 			resp.SearcherEvents = wireSearcherEvents(resp.SearcherEvents[:0], s, state)
 			return nil
 		})
 		return len(resp.SearcherEvents) > 0, err
 	})
 	return resp, err
+}
+
+func notCustom(experiment int) error {
+	return fault.New(fault.Invalid, "a program proposes the trials of experiment %d, and its searcher decides about them: use search-news and search-proposals", experiment)
 }
 
 // either wakes for one of two reasons.

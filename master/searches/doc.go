@@ -3,6 +3,7 @@
 //
 //	routes.go        the endpoints, and what they use of others
 //	custom.go        programs that control a search (the searcher custom): their events and operations
+//	proposals.go     programs that propose hyperparameters (sampler: program): what happened in their search, and their proposals
 //	driven.go        Driven keeps these searches in memory, so that a call folds only what is new
 //	rows.go          what a search is computed from, what operations add, and its trials
 //	lengths.go       the lengths of training that harnesses before 0.38 ask for

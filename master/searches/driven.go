@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/search"
 )
 
-// Driven caches custom searches, so that a call reads and folds only the events since
+// Driven caches the searches that programs control or propose trials for, so that a call reads and folds only the events since
 // the last call. The events in the database are authoritative: any master can fold a search
 // that is not cached from its first event.
 //
@@ -200,8 +200,8 @@ func (x *drivenSearch) take(in Input, experiment int) error {
 		if err != nil {
 			return err
 		}
-		if cfg.Searcher.Name != expconf.Custom {
-			return fault.New(fault.Invalid, "the searcher of experiment %d is %s; a program can control only the searcher custom", experiment, cfg.Searcher.Name)
+		if cfg.Searcher.Name != expconf.Custom && !cfg.Searcher.ByProgram() {
+			return fault.New(fault.Invalid, "the searcher of experiment %d is %s; a program can control only the searcher custom, and propose trials only with sampler: program", experiment, cfg.Searcher.Name)
 		}
 		if x.search, err = search.New(cfg, in.Seed); err != nil {
 			return err

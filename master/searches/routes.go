@@ -22,6 +22,8 @@ func Routes(r *rest.Router, d Deps) {
 	rest.ServeOn(r, v1.CompleteSearcherOperation, reporting, d.completedOperation)
 	rest.ServeOn(r, v1.GetSearcherEvents, head, d.searcherEvents)
 	rest.ServeOn(r, v1.PostSearcherOperations, experiments.On(d.DB), d.searcherOperations)
+	rest.ServeOn(r, v1.GetSearchNews, head, d.searchNews)
+	rest.ServeOn(r, v1.PostSearchProposals, experiments.On(d.DB), d.searchProposals)
 	rest.ServeOn(r, v1.ListSearchTrials, head, d.listTrials)
 	rest.Serve(r, v1.PreviewSearch, d.preview)
 }

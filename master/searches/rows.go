@@ -40,12 +40,21 @@ func ReadInput(ctx context.Context, db *database.DB, experiment int, after int64
 	return in, err
 }
 
+// EventsOf reads events of a search: those after a number, up to another one, at most `most` of them. more is
+// true if it has not read all of them.
+func EventsOf(ctx context.Context, db *database.DB, experiment int, after, until int64, most int) (list []experiments.SearchEvent, more bool, err error) {
+	list, cut, err := experiments.SomeEvents(ctx, db, `
+		SELECT experiment_id, seq, kind, trial, CASE WHEN kind IN ('validated', 'exited') THEN body ELSE '{}' END FROM search_events
+		WHERE experiment_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`, experiment, after, until, most)
+	return list, len(list) > 0 && (cut || len(list) == most) && list[len(list)-1].Seq < until, err
+}
+
 // MemoryOf returns the maximum memory of an experiment's search, in bytes.
 func MemoryOf(ctx context.Context, db *database.DB, experiment int) (int64, error) {
 	return database.Scalar[int64](ctx, db, `SELECT memory FROM experiments WHERE id = $1`, experiment)
 }
 
-// AppendOperations adds the operations of a custom searcher's program to its search, if the
+// AppendOperations adds the operations of a custom searcher's program, or proposals, to the search, if the
 // search has no events after the number `after`, up to which the operations were checked.
 // more is the memory that they add to the search, in bytes.
 func AppendOperations(ctx context.Context, db *database.DB, room *experiments.Memory, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {

@@ -141,6 +141,10 @@ type (
 		Window
 		OrderBy string `json:"orderBy"`
 	}
+	GetSearchNewsRequest struct {
+		// After is `next` of the answer before. Without it the news begin with the first trial.
+		After *int64 `json:"after"`
+	}
 	GetSearchTrialsRequest struct {
 		Metric       string     `json:"metric"`
 		Group        string     `json:"group"`

@@ -140,6 +140,29 @@ func (w *world) run() error {
 	return nil
 }
 
+// propose plays the program that proposes hyperparameters (sampler: program): it proposes what `sampler: random` draws.
+func (w *world) propose() error {
+	for w.s.Free() > 0 {
+		before := w.s.Len()
+		var body search.Proposals
+		for i := range min(w.s.Free(), w.s.Room()) {
+			number := w.s.Len() + i
+			hparams, err := json.Marshal(w.s.Drawn(number))
+			if err != nil {
+				return err
+			}
+			body.List = append(body.List, search.Proposal{Key: fmt.Sprint(number), HParams: hparams})
+		}
+		if err := w.tell(search.Told, 0, body); err != nil {
+			return err
+		}
+		if w.s.Len() == before {
+			return fmt.Errorf("the search accepts none of the hyperparameters that sampler: random draws")
+		}
+	}
+	return nil
+}
+
 // start assigns idle workers to queued trials.
 func (w *world) start() {
 	for len(w.busy) < w.Workers && len(w.queue) > 0 {
@@ -208,6 +231,9 @@ func (w *world) report(trial int) error {
 func (w *world) look() error {
 	for again := true; again; {
 		again = false
+		if err := w.propose(); err != nil {
+			return err
+		}
 		for i := range w.s.Len() {
 			if i == len(w.state) {
 				t := w.s.Trial(i)

@@ -40,6 +40,8 @@ func TestEverySearcherComesToItsEnd(t *testing.T) {
 		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160, stop_once: true":                 {64, 64 * 160, false},
 		"name: async_halving, num_rungs: 3, max_trials: 64, max_length: 160, progressive: true, sampler: tpe": {64, 64 * 160, true},
 		"name: async_halving, num_rungs: 3, max_trials: 64, time_metric: epochs, max_time: 160":               {64, 64 * 160, false},
+		"name: adaptive_asha, max_trials: 64, max_length: 160, sampler: program":                              {64, 64 * 160, true},
+		"name: random, max_trials: 30, max_concurrent_trials: 2, max_length: 100, sampler: program":           {30, 3000, false},
 		"name: pbt, population_size: 5, num_rounds: 3, length_per_round: 10, replace_function: {truncate_fraction: 0.2}, explore_function: {resample_probability: 0.5, perturb_factor: 0.2}": {7, 150, true},
 	} {
 		t.Run(searcher, func(t *testing.T) {

@@ -113,6 +113,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
     { key: 'code', title: 'Code' },
     { key: 'logs', title: 'Logs' },
   ];
+  const holds = !over && !bare(e.state).startsWith('STOPPING'); // its error is only why it waits
   const failed = one ?? all.find((t) => bare(t.state) === 'ERROR');
   const waiting = one && !over ? one.waitingReason : all.find((t) => t.waitingReason)?.waitingReason;
 
@@ -131,7 +132,8 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
         </div>
       </div>
       {e.description && <p class="lead">{e.description}</p>}
-      {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error} log={tab === 'logs' || !failed ? undefined : logOfTrial(failed.id)}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
+      {e.error && holds && <Notice kind="wait" title="The experiment waits" text={e.error} />}
+      {e.error && !holds && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error} log={tab === 'logs' || !failed ? undefined : logOfTrial(failed.id)}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
       {experiment.data?.remarks?.map((r) => <Notice key={r} kind="wait" title="The search has no result" text={r} />)}
       {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'The trial waits'} text={waiting} />}
       <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />

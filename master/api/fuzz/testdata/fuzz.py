@@ -32,7 +32,7 @@ READ_AT_MOST = 1 << 20
 # Calls that wait for an event, up to a minute, and calls that sample as long as their caller asks.
 WAITS = (
     "/signals/preemption", "/signals/pending_preemption", "/rendezvous", "/watch", "/all_gather", "/searcher/operation", "/debug/pprof",
-    "/searcher_events", "/api/v1/detent/live", "/stream", "/metrics-stream/", "/tensorboard-files", "/experiments/continue",
+    "/searcher_events", "/search-news", "/api/v1/detent/live", "/stream", "/metrics-stream/", "/tensorboard-files", "/experiments/continue",
 )  # fmt: skip
 
 # The end of the caller's own session is left to other tests: all further answers would be 401.

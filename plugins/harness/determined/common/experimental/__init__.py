@@ -6,6 +6,7 @@ from determined.common.experimental import (
     metrics,
     model,
     project,
+    search,
     trial,
     user,
     workspace,
@@ -34,6 +35,14 @@ from determined.common.experimental.metrics import (
 from determined.common.experimental.model import Model, ModelOrderBy, ModelSortBy, ModelVersion
 from determined.common.experimental.project import Project
 from determined.common.experimental.resource_pool import ResourcePool
+from determined.common.experimental.search import (
+    Hyperparameter,
+    News,
+    ProposalError,
+    ProposedTrial,
+    Search,
+    SearchResult,
+)
 from determined.common.experimental.trial import (
     LogLevel,
     Trial,
@@ -57,14 +66,20 @@ __all__ = [
     "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
+    "Hyperparameter",
     "LogLevel",
     "Model",
     "ModelOrderBy",
     "ModelSortBy",
     "ModelVersion",
+    "News",
     "OrderBy",
     "Project",
+    "ProposalError",
+    "ProposedTrial",
     "ResourcePool",
+    "Search",
+    "SearchResult",
     "TrainingMetrics",
     "Trial",
     "TrialMetrics",
@@ -81,6 +96,7 @@ __all__ = [
     "model",
     "project",
     "resource_pool",
+    "search",
     "trial",
     "user",
     "workspace",

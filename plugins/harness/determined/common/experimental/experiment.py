@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Union
 
 from determined.common import api
 from determined.common.experimental import _names, _util, checkpoint, trial
+from determined.common.experimental.search import Search
 
 
 class ExperimentState(enum.Enum):
@@ -102,6 +103,7 @@ class Experiment:
         experiment.cancel(), experiment.kill()
         experiment.archive(), experiment.unarchive()
         experiment.download_code("code"), experiment.get_pachyderm_config()
+        news = experiment.search().news()              # with sampler: program
         experiment.delete_tensorboard_files()
         experiment.delete()
         experiment.reload()
@@ -296,6 +298,11 @@ class Experiment:
             if minutes > said:
                 said = minutes
                 print(f"waiting for experiment {self._id} for {minutes} min", file=sys.stderr)
+
+    def search(self) -> Search:
+        """Return the search, for a program that proposes its trials (``sampler: program``)."""
+        self.reload()
+        return Search(self._id, self.config or {}, self._session)
 
     def list_checkpoints(
         self,
