@@ -80,13 +80,13 @@ func (r *TrialSet) Add() int {
 		hparams := r.domain.start(n, rng)
 		e.given = r.pack(hparams)
 		if r.model != nil {
-			r.model.begin(n, hparams, false)
+			r.model.begin(n, hparams, ofItself)
 			r.model.try(hparams)
 		}
 	} else if r.model != nil {
-		hparams, byPrior := r.model.propose(rng)
+		hparams, from := r.model.propose(rng)
 		e.given = r.pack(hparams)
-		r.model.begin(n, hparams, byPrior)
+		r.model.begin(n, hparams, from)
 	} else {
 		e.given = r.evenly(n)
 	}
