@@ -64,10 +64,11 @@ func pastTrials(ctx context.Context, db *database.DB, who auth.Who, cfg expconf.
 	}), "", err
 }
 
-// lengthOf returns how SQL computes the length of training of a validation of an experiment, in parts of a whole training:
-// from body, the body of the event, and hparams, those of its trial; and the length of a whole training.
+// lengthOf returns how SQL computes the length of a training of an experiment from its steps:
+// the length of one step, from hparams, those of the trial; and the length of a whole training, in the same unit.
 func lengthOf(cfg expconf.Config) (steps string, full float64) {
-	const batch = `CASE WHEN jsonb_typeof(hparams->'global_batch_size') = 'number' THEN (hparams->>'global_batch_size')::numeric END`
+	const batch = `CASE WHEN jsonb_typeof(hparams->'global_batch_size') = 'number' AND (hparams->>'global_batch_size')::numeric BETWEEN 1 AND 1e9
+		THEN (hparams->>'global_batch_size')::float8 END`
 	units, measure := cfg.Searcher.FullLength()
 	full = float64(units)
 	switch {

@@ -23,7 +23,7 @@ type pastRow struct {
 
 // Limits of what a submission reads of earlier experiments, together.
 const (
-	maxPastEvents = 500_000
+	maxPastEvents = 300_000
 	maxPastBytes  = 8 << 20 // of hyperparameters
 )
 
@@ -56,15 +56,14 @@ const pastLengths = `
 	WITH events AS (
 		SELECT trial, seq, body FROM search_events
 		WHERE experiment_id = @experiment AND kind = 'validated' AND trial < @first ORDER BY seq LIMIT @events
-	), parts AS (
-		SELECT v.trial, v.seq, coalesce((v.body->>'metric')::float8, 'NaN') AS metric,
-			(coalesce(nullif((v.body->>'length')::numeric, 0), (v.body->>'time')::numeric, (v.body->>'steps')::numeric * STEPS) / @full::numeric) AS part
+	), firsts AS (
+		SELECT v.trial, width_bucket(coalesce(nullif((v.body->>'length')::float8, 0), (v.body->>'time')::float8, (v.body->>'steps')::float8 * STEPS) / @full,
+			@from::float8[]) AS length, min(v.seq) AS seq
 		FROM events v JOIN trials t ON t.experiment_id = @experiment AND t.number = v.trial
-		WHERE v.body->>'metric' IS NOT NULL OR v.body->>'unfit' IS NOT NULL
+		WHERE v.body->>'metric' IS NOT NULL OR v.body->>'unfit' IS NOT NULL GROUP BY 1, 2
 	), results AS (
-		SELECT DISTINCT ON (trial, length) trial, length, metric
-		FROM (SELECT trial, seq, metric, width_bucket(part, @from::numeric[]) AS length FROM parts WHERE part IS NOT NULL) p
-		WHERE length > 0 ORDER BY trial, length, seq
+		SELECT f.trial, f.length, coalesce((v.body->>'metric')::float8, 'NaN') AS metric
+		FROM firsts f JOIN search_events v ON v.experiment_id = @experiment AND v.seq = f.seq WHERE f.length > 0
 	), chosen AS (
 		SELECT trial, max(length) AS longest, count(*) AS lengths,
 			max(metric) FILTER (WHERE length = 1) AS first, max(metric) FILTER (WHERE length = 2) AS second,
