@@ -110,6 +110,10 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 	if cfg, err = parse(a, o.config, text); err != nil {
 		return cfg, nil, err
 	}
+	if len(cfg.Searcher.LearnFrom) > 0 {
+		a.IO.Warn("Warning: searcher.learn_from: the simulation learns nothing from earlier experiments, whose results its curves do not have")
+		cfg.Searcher.LearnFrom = nil
+	}
 	curves = sim.Shape{Seed: o.seed, Larger: !cfg.Searcher.SmallerIsBetter}
 	if o.curves != "" {
 		f, err := os.Open(o.curves)

@@ -60,6 +60,24 @@ func TestSimulations(t *testing.T) {
 	}
 }
 
+// TestASimulationLearnsFromNoExperiment, and says so.
+func TestASimulationLearnsFromNoExperiment(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "learns.yaml")
+	text := "hyperparameters: {a: {type: int, minval: 1, maxval: 9}}\nsearcher: {name: random, metric: error, max_length: {epochs: 2}, max_trials: 2, learn_from: [7]}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	io, out, said := term.Buffers("")
+	cmd := New(&app.App{IO: io, Now: time.Now, Lookup: os.LookupEnv})
+	cmd.SetArgs([]string{config, "--simulate"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "searcher.learn_from: the simulation learns nothing") || !strings.Contains(out.String(), "trained 2 trials") {
+		t.Errorf("it says %q and prints %q", said, out)
+	}
+}
+
 func TestWhatIsOddIsSaid(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "odd.yaml")
 	text := "hyperparameters:\n  a: {type: int, minval: 1, maxval: 2}\n  b: {val: 3, when: {a: 1}}\nsearcher: {name: random, metric: error, max_length: {epochs: 2}, max_trials: 2}\n"

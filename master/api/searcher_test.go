@@ -133,4 +133,6 @@ func TestPreviewSearch(t *testing.T) {
 		t.Errorf("of a program: %s, %v", same, err)
 	}
 	me.post("/api/v1/preview-hp-search", `{"config":{"searcher":{"name":"adaptive_asha","metric":"acc"}}}`).says(400, "max_trials", "max_length")
+	const learns = `{"config":{"searcher":{"name":"random","metric":%q,"max_trials":6,"learn_from":[%d]}}}`
+	me.post("/api/v1/preview-hp-search", fmt.Sprintf(learns, "acc", 77)).says(400, "searcher.learn_from[0]: there is no experiment 77")
 }

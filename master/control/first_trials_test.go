@@ -13,6 +13,12 @@ import (
 // create creates an experiment as the API does, with the first trials of its search.
 func (b *bench) create(config string, active bool) int {
 	b.t.Helper()
+	return b.createFrom(search.Earlier{}, config, active)
+}
+
+// createFrom creates an experiment whose search learns from earlier ones, if its configuration says so.
+func (b *bench) createFrom(earlier search.Earlier, config string, active bool) int {
+	b.t.Helper()
 	raw, _, err := expconf.Parse("test", []byte("entrypoint: x\nmax_restarts: 1\n"+config))
 	if err != nil {
 		b.t.Fatal(err)
@@ -31,6 +37,9 @@ func (b *bench) create(config string, active bool) int {
 	n := experiments.New{OwnerID: 2, ProjectID: 1, Config: js, Seed: 1, Name: "test", Active: active, Pool: "default",
 		SlotsPerTrial: cfg.Resources.SlotsPerTrial, Weight: 1, Priority: 42}
 	if n.Search, err = search.New(cfg, n.Seed); err != nil {
+		b.t.Fatal(err)
+	}
+	if n.Learned, err = n.Search.Begin(earlier); err != nil {
 		b.t.Fatal(err)
 	}
 	id, err := experiments.Create(b.t.Context(), b.db, nil, n)
@@ -97,5 +106,32 @@ func TestFirstTrialsAreTheSearchs(t *testing.T) {
 	}
 	if n := b.int(`SELECT count(*) FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE e.id = $1 AND t.task_id LIKE e.id || '.%'`, byAPI); n != trial.MaxFirst+4 {
 		t.Errorf("%d tasks are named after their experiment", n)
+	}
+}
+
+// TestAnotherLeaderKnowsWhatASearchHasLearned: it draws the trials that the first leader would have drawn.
+func TestAnotherLeaderKnowsWhatASearchHasLearned(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	earlier := search.Earlier{Names: []string{"lr"}, Experiments: []search.EarlierExperiment{{ID: 7}}}
+	for i := range 30 {
+		earlier.Experiments[0].Trials = append(earlier.Experiments[0].Trials, search.EarlierTrial{Values: fmt.Sprint(float64(i) / 100), Results: [search.Lengths]*int{search.Lengths - 1: &i}})
+	}
+	const config = "searcher: {name: random, metric: loss, max_trials: 8, max_concurrent_trials: 2, learn_from: [7]}\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}}"
+	id := b.createFrom(earlier, config, true)
+	b.settle()
+	for n := range 8 {
+		if n%3 == 1 {
+			b.succeed(0)
+		}
+		a := b.attempt(id, n)
+		b.claim(a)
+		b.report(id, n, 9, at1(float64(n%4)))
+		b.exit(a, 0)
+		b.settle()
+	}
+	b.want(id, "COMPLETED", "COMPLETED", "TERMINATED completed")
+	b.rebuilt(id)
+	if lr := b.text(`SELECT hparams->>'lr' FROM trials WHERE experiment_id = $1 AND number = 0`, id); lr != "0" {
+		t.Errorf("the first trial has %s, not the best earlier value", lr)
 	}
 }

@@ -54,7 +54,7 @@ func (s *Searcher) complete(space Hyperparameters) {
 		return
 	}
 	s.Sampler = Uniform
-	learns := s.Name == AsyncHalving || s.Name == AdaptiveASHA || s.Name == Random && space.Prior()
+	learns := s.Name == AsyncHalving || s.Name == AdaptiveASHA || s.Name == Random && (space.Prior() || len(s.LearnFrom) > 0)
 	if s.Revision > 1 && learns && s.MaxTrials <= MaxModelled && float64(s.MaxTrials)*space.varied() <= maxModelledValues {
 		s.Sampler = TPE
 	}

@@ -154,6 +154,7 @@ func (p Hyperparameter) holds(v float64) bool {
 	low, high := p.Minval, p.Maxval
 	if p.Type == Log {
 		low, high = math.Pow(p.Base, low), math.Pow(p.Base, high)
+		low, high = math.Min(low, high), math.Max(low, high) // the base may be below 1
 	}
 	slack := 1e-9 * math.Max(math.Abs(low), math.Abs(high))
 	if !(v >= low-slack && v <= high+slack) || p.Type == Int && v != math.Trunc(v) {

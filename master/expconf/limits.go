@@ -53,6 +53,7 @@ const (
 	maxWhenValues  = 100
 	maxConstraints = 100       // between hyperparameters
 	maxStarts      = 100       // starting points of a search
+	maxSources     = 10        // earlier experiments from which a search learns
 	maxSlots       = 1_000_000 // of one trial or task
 	maxRestarts    = 1_000_000
 	maxSeconds     = 1_000_000_000 // 31 years, of a timeout

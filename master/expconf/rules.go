@@ -38,7 +38,7 @@ func bounds() map[string]int64 {
 		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets, "maxCPUs": maxCPUs,
 		"maxComparison": maxComparison, "maxConstraints": maxConstraints, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxHookName": maxHookName, "maxHooks": maxHooks, "maxNames": maxNames, "maxPreempt": maxPreempt,
 		"maxRestarts": maxRestarts, "maxRounds": maxRounds, "maxRungs": maxRungs, "maxShm": maxShm,
-		"maxSlots": maxSlots, "maxStarts": maxStarts, "maxUnits": maxUnits, "maxWeight": maxWeight, "SearchRevision": SearchRevision,
+		"maxSlots": maxSlots, "maxSources": maxSources, "maxStarts": maxStarts, "maxUnits": maxUnits, "maxWeight": maxWeight, "SearchRevision": SearchRevision,
 	}
 }
 

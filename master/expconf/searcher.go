@@ -90,6 +90,9 @@ type Searcher struct {
 	// StartWith has values of hyperparameters for the first trials; the sampler draws what they lack.
 	StartWith []map[string]any `json:"start_with" of:"random? adaptive_asha? async_halving? pbt?" check:"at most maxStarts starting points"`
 
+	// LearnFrom has the experiments from whose trials the sampler learns before it has results of its own.
+	LearnFrom []int `json:"learn_from" of:"random? adaptive_asha? async_halving?" check:"at most maxSources experiments; each at least 1"`
+
 	// Revision is that of the algorithms with which a search began; see SearchRevision.
 	Revision int `json:"revision" of:"random adaptive_asha async_halving" check:"0..SearchRevision"`
 
@@ -140,8 +143,10 @@ func (s Searcher) check(k *checker, at string) {
 	switch s.Name {
 	case Random:
 		s.checkSize(k, at)
+		s.checkSources(k, at+".learn_from")
 	case AsyncHalving, AdaptiveASHA:
 		s.checkHalving(k, at)
+		s.checkSources(k, at+".learn_from")
 	case PBT:
 		s.checkPBT(k, at)
 	}

@@ -15,6 +15,7 @@
 //	rows.go           the rows of experiments; rows_<verb>.go what a verb writes or finds
 //	rows_trials.go    the rows of trials; rows_trials_new.go inserts one, rows_trials_report.go has what it reports
 //	rows_events.go    the events of searches
+//	learn.go          what a new search learns from earlier experiments; rows_learn.go reads their trials
 //	rows_deletions.go workspaces and projects that are deleted with their experiments
 //
 // Package launch creates and continues experiments; package runs shows trials as rows of one table, and package searches talks with

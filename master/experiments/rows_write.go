@@ -44,8 +44,9 @@ type New struct {
 	// bucket.
 	PrefixByID bool
 	// Search is the search before its first event; nil if the loop creates all trials.
-	Search *search.Search
-	Memory int64 // maximum memory of the search, in bytes
+	Search  *search.Search
+	Learned json.RawMessage // body of the search's first event: what it learns from earlier experiments; nil: nothing
+	Memory  int64           // maximum memory of the search, in bytes
 	// Also creates in the same transaction what belongs to the experiment with this id; nil: nothing does.
 	Also func(ctx context.Context, tx *database.DB, id int) error
 }
@@ -108,7 +109,7 @@ func Create(ctx context.Context, db *database.DB, room *Memory, n New) (int, err
 				return err
 			}
 		}
-		if err := firstTrials(ctx, tx, owner, n, only); err != nil || n.Also == nil {
+		if err := beginSearch(ctx, tx, owner, n, only); err != nil || n.Also == nil {
 			return err
 		}
 		return n.Also(ctx, tx, id)
@@ -116,9 +117,9 @@ func Create(ctx context.Context, db *database.DB, room *Memory, n New) (int, err
 	return id, err
 }
 
-// firstTrials inserts the counter and the first trials of an experiment, so that clients find them as
-// soon as the request is answered, even if the experiment is paused.
-func firstTrials(ctx context.Context, db *database.DB, owner trial.Owner, n New, only *int) error {
+// beginSearch inserts the counter, the event that a search begins with, and the first trials of an experiment, so that clients find
+// them as soon as the request is answered, even if the experiment is paused.
+func beginSearch(ctx context.Context, db *database.DB, owner trial.Owner, n New, only *int) error {
 	s := &database.Statements{}
 	s.Queue(`INSERT INTO search_counters (experiment_id) VALUES ($1)`, owner.ID)
 	if n.Search != nil {
@@ -131,7 +132,10 @@ func firstTrials(ctx context.Context, db *database.DB, owner trial.Owner, n New,
 			QueueNewTrial(s, t)
 		}
 	}
-	return s.Send(ctx, db)
+	if err := s.Send(ctx, db); err != nil || n.Learned == nil {
+		return err
+	}
+	return AppendEvents(ctx, db, []NewEvent{{ExperimentID: owner.ID, Kind: search.Learned, Body: n.Learned}})
 }
 
 // An Action is a request of a user about an experiment.

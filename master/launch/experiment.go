@@ -93,6 +93,9 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if e.WarmStart, err = sourceOf(ctx, l.DB, by.Who, e.Complete); err != nil {
 		return nil, err
 	}
+	if err := l.learn(ctx, by.Who, e); err != nil {
+		return nil, err
+	}
 	var remarks []string
 	if e.Context, remarks, err = l.Code.Keep(ctx, by, optional.Value(req.ValidateOnly)); err != nil {
 		return nil, err

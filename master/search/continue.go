@@ -76,10 +76,7 @@ func (s *Search) reconfigure(cfg expconf.Config) error {
 	if err != nil {
 		return err
 	}
-	sign := 1.0
-	if !cfg.Searcher.SmallerIsBetter {
-		sign = -1
-	}
+	sign := signOf(cfg)
 	if cfg.Searcher.Metric != s.name || sign != s.sign {
 		s.bestTrial, s.bestMetric = 0, nil
 	}

@@ -6,7 +6,7 @@
 // checkpoint, stop or fail. A search reads no clock and no database, so every
 // master that applies the same events computes the same trials.
 //
-// The events are: a validation result, the exit of a trial, the end of a trial's
+// The events are: what the search learns from earlier experiments (learn_from), a validation result, the exit of a trial, the end of a trial's
 // last attempt before it waits, operations of a custom searcher's program, and
 // the continuation of an ended experiment. Package experiments numbers the events of an
 // experiment without gaps. Random values depend on the experiment's seed and the
@@ -19,7 +19,8 @@
 // Each searcher is a Method in a file of its own. Methods keep their trials in a
 // TrialSet, which draws hyperparameters at random (space.go) or, with
 // `sampler: tpe`, with a tree-structured Parzen estimator (tpe.go, parzen.go), which
-// learns from the results of all lengths of training (contrast.go). async_halving
+// learns from the results of all lengths of training (contrast.go), and from the trials of earlier
+// experiments (earlier.go, lesson.go). async_halving
 // (ASHA) and adaptive_asha have one bracket (halving.go, adaptive.go), which learns what
 // the verdicts at its first rung are worth (verdict.go). adaptive_asha has several brackets
 // if bracket_rungs says so, and in searches of revision 1.

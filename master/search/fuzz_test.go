@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -54,6 +55,7 @@ func FuzzSample(f *testing.F) {
 				checkTrial(t, cfg, s.HParams(i))
 				written(sampler, s.HParams(i))
 			}
+			learnFrom(t, cfg, s, int64(seed))
 		}
 		half, one := 0.5, 1.0
 		cfg.Searcher = expconf.Searcher{Name: expconf.PBT, Metric: "m", PopulationSize: 4, NumRounds: 6, LengthPerRound: &expconf.Length{Units: 1},
@@ -85,6 +87,35 @@ func FuzzSample(f *testing.F) {
 			written("grid", p.hparams(i))
 		}
 	})
+}
+
+// learnFrom runs a search that learns from the trials of another one with the same space, all of which lie in it.
+func learnFrom(t *testing.T, cfg expconf.Config, earlier *Search, seed int64) {
+	t.Helper()
+	cfg.Searcher.Sampler, cfg.Searcher.LearnFrom = expconf.TPE, []int{1}
+	c, err := NewCollector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []PastTrial
+	for i := range earlier.Len() {
+		x := float64(i * 7 % 5)
+		list = append(list, PastTrial{HParams: json.RawMessage(text(earlier.HParams(i))), Results: [Lengths]*float64{Lengths - 1: &x}})
+	}
+	if remark := c.Add(1, list); strings.Contains(remark, "outside") {
+		t.Fatal(remark)
+	}
+	s, err := New(cfg, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(c.Earlier()); err != nil {
+		t.Fatal(err)
+	}
+	train(t, s)
+	for i := range s.Len() {
+		checkTrial(t, cfg, s.HParams(i))
+	}
 }
 
 // lines splits a document into lines, so that each can be indented below a section.

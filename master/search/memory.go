@@ -11,18 +11,20 @@ import (
 // later need more memory than the master admitted. Only a custom search grows, by the
 // operations of its program.
 const (
-	searchBytes   = 8 << 10       // each search, with the other values that the loop keeps of its experiment
-	trialBytes    = 256           // each trial
-	rungBytes     = 40            // each rung, for each trial
-	rungedBytes   = 256           // each trial of a bracket, of a population or in the sampler
-	curveBytes    = 10 * maxCurve // the reports of each trial of a progressive bracket
-	packedBytes   = 64            // each packed hyperparameter value
-	modelledBytes = 128           // each hyperparameter value that the sampler and the trial keep
-	createdBytes  = 1280          // each trial that a program created, without its hyperparameters
-	operatedBytes = 256           // each other operation of a program: an event in its queue
-	proposedBytes = 320           // each trial that a program proposes: its key, twice, and when it was created
-	anyBytes      = 32            // each value in a list or a map
-	mapBytes      = 320           // each map
+	searchBytes     = 8 << 10       // each search, with the other values that the loop keeps of its experiment
+	trialBytes      = 256           // each trial
+	rungBytes       = 40            // each rung, for each trial
+	rungedBytes     = 256           // each trial of a bracket, of a population or in the sampler
+	curveBytes      = 10 * maxCurve // the reports of each trial of a progressive bracket
+	packedBytes     = 64            // each packed hyperparameter value
+	modelledBytes   = 128           // each hyperparameter value that the sampler and the trial keep
+	lessonBytes     = 3 << 19       // what a search learns from earlier experiments
+	lessonAxisBytes = 3 << 10       // of it for each hyperparameter
+	createdBytes    = 1280          // each trial that a program created, without its hyperparameters
+	operatedBytes   = 256           // each other operation of a program: an event in its queue
+	proposedBytes   = 320           // each trial that a program proposes: its key, twice, and when it was created
+	anyBytes        = 32            // each value in a list or a map
+	mapBytes        = 320           // each map
 )
 
 // Memory returns how much memory the search takes at most, in bytes, without the
@@ -58,7 +60,11 @@ func (s *Search) Memory() int64 {
 	if s.trialSet.model != nil {
 		each += rungedBytes + modelledBytes*free
 	}
-	return searchBytes + 3*space + each*int64(s.Planned()) // methods and samplers keep lists of the space's axes
+	lessons := int64(0)
+	if s.learns {
+		lessons = lessonBytes + lessonAxisBytes*free
+	}
+	return searchBytes + lessons + 3*space + each*int64(s.Planned()) // methods and samplers keep lists of the space's axes
 }
 
 // Memory returns how many bytes a custom search grows by these operations.

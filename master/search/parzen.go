@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-
-	"github.com/detent-ml/detent/master/each"
 )
 
 // density is a kernel density estimate over the hyperparameters that vary: the mean of one
@@ -33,9 +31,7 @@ type kernel struct {
 func (m *model) density(list []*observed) *density {
 	d := &density{}
 	dims := float64(m.widest)
-	if m.restricted() {
-		d.partial = each.Of(m.free, func(f int) bool { return len(m.needs[f]) > 0 })
-	}
+	d.partial = m.partial()
 	prior := kernel{uniform: true, scale: 1}
 	for i, f := range m.free {
 		a, n := m.axes[f], float64(count(list, i))
@@ -77,6 +73,18 @@ func (m *model) density(list []*observed) *density {
 		d.kernels = append(d.kernels, b)
 	}
 	return d
+}
+
+// partial tells which free axes trials can lack; nil: none of them.
+func (m *model) partial() []bool {
+	if !m.restricted() && m.lacked == nil {
+		return nil
+	}
+	out := make([]bool, len(m.free))
+	for i, f := range m.free {
+		out[i] = m.restricted() && len(m.needs[f]) > 0 || m.lacked != nil && m.lacked[i]
+	}
+	return out
 }
 
 // minSpread is the smallest spread that kernels are computed from. The first few good

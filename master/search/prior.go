@@ -90,7 +90,7 @@ func (p *prior) learn(o *observed, at, of int) {
 		return
 	}
 	best := at < (of+priorTop-1)/priorTop
-	if o.byPrior {
+	if o.from == ofPrior {
 		p.near.count(best)
 	} else {
 		p.others.count(best)
@@ -129,6 +129,9 @@ func (m *model) broken(values []any, fixed map[int]any) bool {
 func (m *model) source(list []contrast, rng *rand.Rand) *density {
 	if m.prior != nil && rng.Float64() < m.prior.trust(len(m.of)) {
 		return m.prior.density
+	}
+	if w := m.taught(); len(list) == 0 || w > 0 && rng.Float64() < w {
+		return m.taughtDensity(rng)
 	}
 	return oneOf(list, rng).good
 }

@@ -14,6 +14,7 @@ const (
 	Exited    = "exited"
 	Suspended = "left"      // the last attempt of a trial has ended because the search wants the trial to wait
 	Told      = "told"      // the program of a custom searcher has posted operations, or the program of a sampler proposals; Trial is not used
+	Learned   = "learned"   // what the search learns from earlier experiments, as its first event; Trial is not used
 	Continued = "continued" // the experiment continues after its end; Trial is not used
 )
 
@@ -22,7 +23,7 @@ type Event struct {
 	Seq   int64           // 1 for the first event of the experiment
 	Kind  string          // one of the constants above
 	Trial int             // the trial's number in this experiment, from 0
-	Body  json.RawMessage // Validation, Exit, Operations, Proposals or Continuation, by the kind
+	Body  json.RawMessage // Validation, Exit, Operations, Proposals, Earlier or Continuation, by the kind
 }
 
 // Validation is the body of a Validated event.
@@ -86,6 +87,8 @@ type Search struct {
 	trialSet TrialSet
 	seq      int64  // number of the last applied event
 	broken   string // why the search cannot continue; else ""
+	learns   bool   // from earlier experiments
+	awaits   bool   // what it learns from them: it has no trials before the Learned event
 
 	name        string  // searcher.metric
 	sign        float64 // -1 if a larger metric is better, else 1
@@ -104,10 +107,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Search{name: cfg.Searcher.Metric, sign: 1, lengthGauge: newGauge(cfg), trialSet: TrialSet{seed: seed, domain: d}}
-	if !cfg.Searcher.SmallerIsBetter {
-		s.sign = -1
-	}
+	s := &Search{name: cfg.Searcher.Metric, sign: signOf(cfg), lengthGauge: newGauge(cfg), trialSet: TrialSet{seed: seed, domain: d}}
 	if cfg.Searcher.Sampler == expconf.TPE {
 		s.trialSet.model = newModel(d, cfg.Searcher.Revision)
 	}
@@ -141,7 +141,10 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	case expconf.AsyncHalving, expconf.AdaptiveASHA, expconf.PBT, expconf.Custom:
 		s.judged = true
 	}
-	s.method.Start(&s.trialSet)
+	s.learns = len(c.LearnFrom) > 0
+	if s.awaits = s.learns; !s.awaits {
+		s.method.Start(&s.trialSet)
+	}
 	return s, nil
 }
 
@@ -157,7 +160,12 @@ func (s *Search) Apply(e Event) error {
 	}
 	s.seq = e.Seq
 	s.trialSet.program.at(e.Seq)
+	if s.awaits && e.Kind != Learned {
+		return fmt.Errorf("search event %d comes before what the search learns from earlier experiments", e.Seq)
+	}
 	switch e.Kind {
+	case Learned:
+		return s.learned(e)
 	case Told:
 		if s.ByProgram() {
 			return s.proposed(e)
@@ -275,7 +283,7 @@ func (s *Search) Status() (lifecycle.SearchStatus, string) {
 		return lifecycle.SearchBroken, s.broken
 	}
 	r := &s.trialSet
-	if r.ended < len(r.trials) || s.Free() > 0 {
+	if r.ended < len(r.trials) || s.Free() > 0 || s.awaits {
 		return lifecycle.Searching, ""
 	}
 	if o, ok := s.method.(*outside); ok {

@@ -69,9 +69,17 @@ hyperparameters: {a: {type: double, minval: 0, maxval: 1}, b: {type: double, min
 // learned runs a search one trial after another, and returns the losses.
 func learned(t *testing.T, yaml string, seed int64, loss func(hp map[string]any) float64) (losses []float64, s *Search) {
 	t.Helper()
+	return learnedFrom(t, yaml, seed, Earlier{}, loss)
+}
+
+func learnedFrom(t *testing.T, yaml string, seed int64, earlier Earlier, loss func(hp map[string]any) float64) (losses []float64, s *Search) {
+	t.Helper()
 	cfg := configOf(t, yaml)
 	s, err := New(cfg, seed)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(earlier); err != nil {
 		t.Fatal(err)
 	}
 	for i := range cfg.Searcher.MaxTrials {

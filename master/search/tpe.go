@@ -33,6 +33,10 @@ type model struct {
 	begun  []*observed       // the trials in the order in which they were proposed, unless single
 
 	prior     *prior          // what the user believes; nil: nothing
+	lessons   []*lesson       // of earlier experiments
+	tops      []map[int]any   // values of the best earlier trials, which the next trials get
+	lacked    []bool          // of the model of a lesson: whether trials lack a free axis
+	weighed   int             // results with which lessons were weighed; -1: none were
 	results   int             // that it has learned
 	estimated int             // results from which cached was estimated
 	cached    []contrast      // not of revision 1
@@ -44,7 +48,7 @@ type model struct {
 type stage struct {
 	level float64 // length of training, in the searcher's unit; 0 for a whole training
 	list  []result
-	near  int // of list: trials that were drawn from the prior
+	near  int // of list: trials that were proposed by the prior or by lessons
 }
 
 type result struct {
@@ -57,8 +61,18 @@ type observed struct {
 	unit    []float64 // position on each free axis: 0 to 1, or the index of the value of a nominal axis; NaN if the trial lacks it
 	highest float64   // the highest level that the trial has a result of
 	results []levelResult
-	byPrior bool // drawn from the prior
+	from    origin
+	votes   []float64 // of each lesson
 }
+
+// An origin is by what a trial's hyperparameters were proposed.
+type origin int8
+
+const (
+	ofItself origin = iota // what the search has learned itself, or nothing
+	ofPrior                // the prior
+	ofLesson               // lessons, while the search has too few results of its own
+)
 
 type levelResult struct{ level, metric float64 }
 
@@ -99,17 +113,20 @@ func newModel(d *domain, revision int) *model {
 }
 
 // begin records a trial that runs, and has no result yet.
-func (m *model) begin(trial int, hparams map[string]any, byPrior bool) {
+func (m *model) begin(trial int, hparams map[string]any, from origin) {
 	if m.single {
 		return
 	}
 	o := m.observe(trial, hparams)
-	o.byPrior = byPrior
+	o.from = from
 	m.begun = append(m.begun, o)
 }
 
 func (m *model) observe(trial int, hparams map[string]any) *observed {
 	o := &observed{unit: m.point(hparams)}
+	if len(m.lessons) > 0 {
+		o.votes = m.lessonVotes(o.unit)
+	}
 	m.of[trial] = o
 	if m.restricted() {
 		n := len(o.unit)
@@ -129,17 +146,24 @@ func (m *model) learn(trial int, hparams map[string]any, level, metric float64) 
 	if o == nil {
 		o = m.observe(trial, hparams)
 	}
+	g, at := m.insert(o, level, metric)
+	if o.from != ofItself {
+		g.near++
+	}
+	if m.prior != nil {
+		m.prior.learn(o, at, len(g.list))
+	}
+}
+
+// insert adds a result to its stage, and returns its place there.
+func (m *model) insert(o *observed, level, metric float64) (g *stage, at int) {
 	o.highest = max(o.highest, level)
 	o.results = append(o.results, levelResult{level, metric})
 	m.results++
-	g := m.stage(level)
-	at := sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
+	g = m.stage(level)
+	at = sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
 	g.list = slices.Insert(g.list, at, result{metric, o})
-	if m.prior != nil {
-		if m.prior.learn(o, at, len(g.list)); o.byPrior {
-			g.near++
-		}
-	}
+	return g, at
 }
 
 // stage returns the stage of a level, and creates it if it does not exist.
@@ -210,23 +234,25 @@ func (m *model) enough() int { return max(6, 2*m.widest) }
 // another trial has only if maxRedraws candidates were all tried before. Where all points
 // were tried, nobody looks at the candidates before the last, so that only their random
 // numbers are drawn: a search that is read again must propose the same.
-//
-// byPrior says that the hyperparameters are drawn from the prior.
-func (m *model) propose(rng *rand.Rand) (hparams map[string]any, byPrior bool) {
+func (m *model) propose(rng *rand.Rand) (hparams map[string]any, from origin) {
 	list := m.contrasts()
+	m.weigh()
 	unseen := 0
 	if m.tried != nil && float64(len(m.tried)) >= m.points {
 		unseen = maxRedraws - 1
 	}
 	for redraw := range maxRedraws {
-		byPrior = m.prior != nil && rng.Float64() < m.prior.share(len(m.of))
-		if byPrior {
-			hparams = m.prior.draw(m, rng)
-		} else {
-			hparams = m.candidate(rng, list, redraw >= unseen)
+		hparams, from = nil, ofItself
+		if m.prior != nil && rng.Float64() < m.prior.share(len(m.of)) {
+			hparams, from = m.prior.draw(m, rng), ofPrior
+		} else if len(m.tops) > 0 {
+			hparams, from = m.top(rng), ofLesson
+		}
+		if hparams == nil {
+			hparams, from = m.candidate(rng, list, redraw >= unseen)
 		}
 		if m.tried == nil {
-			return hparams, byPrior
+			return hparams, from
 		}
 		if redraw < unseen {
 			continue
@@ -235,7 +261,7 @@ func (m *model) propose(rng *rand.Rand) (hparams map[string]any, byPrior bool) {
 			break
 		}
 	}
-	return hparams, byPrior
+	return hparams, from
 }
 
 // try records that a trial has these hyperparameters, and reports whether it is the first one.
@@ -253,9 +279,13 @@ func (m *model) try(hparams map[string]any) bool {
 
 // candidate draws hyperparameters: the best of several points if the model has densities. If
 // they are not wanted, it draws the same random numbers.
-func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[string]any {
-	if len(list) == 0 || rng.Float64() < uniformPart {
-		return m.sample(rng)
+func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) (hparams map[string]any, from origin) {
+	evenly := uniformPart
+	if len(list) == 0 {
+		evenly, from = 1-m.lessonShare()*m.taught(), ofLesson
+	}
+	if evenly == 1 || rng.Float64() < evenly {
+		return m.sample(rng), ofItself
 	}
 	var chosen []float64
 	best := math.Inf(-1)
@@ -265,6 +295,11 @@ func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[stri
 			continue
 		}
 		v := vote(list, x)
+		for _, l := range m.lessons {
+			if l.weight > 0 {
+				v += l.weight * vote(l.list, x)
+			}
+		}
 		if m.prior != nil {
 			v += m.prior.vote(x, len(m.of))
 		}
@@ -273,14 +308,14 @@ func (m *model) candidate(rng *rand.Rand, list []contrast, wanted bool) map[stri
 		}
 	}
 	if !wanted {
-		return nil
+		return nil, from
 	}
 	if chosen == nil { // no candidate fulfils the constraints
-		return m.sample(rng)
+		return m.sample(rng), ofItself
 	}
 	values := m.valuesAt(chosen)
 	m.valid(values)
-	return m.assemble(values)
+	return m.assemble(values), from
 }
 
 // valuesAt returns the value of each axis at a point.

@@ -81,16 +81,16 @@ func (r *TrialSet) Add() int {
 		hparams := r.domain.start(n, rng)
 		e.given = r.pack(hparams)
 		if r.model != nil {
-			r.model.begin(n, hparams, false)
+			r.model.begin(n, hparams, ofItself)
 			r.model.try(hparams)
 		}
 		r.program.note(n, "")
 	} else if r.program != nil {
 		e.given = r.program.next(n)
 	} else if r.model != nil {
-		hparams, byPrior := r.model.propose(rng)
+		hparams, from := r.model.propose(rng)
 		e.given = r.pack(hparams)
-		r.model.begin(n, hparams, byPrior)
+		r.model.begin(n, hparams, from)
 	} else {
 		e.given = r.evenly(n)
 	}

@@ -65,7 +65,7 @@ func TestALengthThatMisleadsHasNoVote(t *testing.T) {
 		m := newModel(plain(cfg.Hyperparameters), expconf.SearchRevision)
 		for i := range 12 {
 			hparams := map[string]any{"x": float64(i) / 12}
-			m.begin(i, hparams, false)
+			m.begin(i, hparams, ofItself)
 			m.learn(i, hparams, 1, test.early(float64(i)))
 			m.learn(i, hparams, 4, float64(i))
 		}
@@ -74,7 +74,7 @@ func TestALengthThatMisleadsHasNoVote(t *testing.T) {
 			t.Errorf("%s: %d lengths have a vote, want %d", name, len(list), test.contrasts)
 		}
 		before := vote(list, []float64{0.05})
-		m.begin(12, map[string]any{"x": 0.05}, false)
+		m.begin(12, map[string]any{"x": 0.05}, ofItself)
 		if after := vote(m.contrasts(), []float64{0.05}); after >= before {
 			t.Errorf("%s: beside a running trial, a point has the vote %.2f, without it %.2f", name, after, before)
 		}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // preview returns the plan of a search, if no trial fails.
-func (d Deps) preview(_ context.Context, _ *rest.Call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
+func (d Deps) preview(ctx context.Context, c *rest.Call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
 	raw, _, err := expconf.Parse("config", req.Config)
 	if err != nil {
 		return nil, document.Wrong(err)
@@ -24,6 +25,11 @@ func (d Deps) preview(_ context.Context, _ *rest.Call, req *v1.PreviewHPSearchRe
 	}
 	if err := search.Check(cfg); err != nil {
 		return nil, document.Wrong(err)
+	}
+	if len(cfg.Searcher.LearnFrom) > 0 {
+		if _, _, err := experiments.Learn(ctx, d.DB, c.Who(), cfg); err != nil {
+			return nil, err
+		}
 	}
 	all, err := cfg.Shown(true)
 	if err != nil {

@@ -46,6 +46,7 @@ type table struct {
 	*space
 	field
 	best, median float64
+	relative     *table // another table with the same hyperparameters; nil: there is none
 }
 
 func newTable(s *space, f field) *table {
@@ -86,6 +87,9 @@ func heldMethods() []method {
 		{"adaptive ASHA, best prior", "name: adaptive_asha, " + many},
 		{"adaptive ASHA, middling prior", "name: adaptive_asha, " + many},
 		{"adaptive ASHA, wrong prior", "name: adaptive_asha, " + many},
+		{"adaptive ASHA, learning from itself", "name: adaptive_asha, learn_from: [1], " + many},
+		{"adaptive ASHA, learning from a relative", "name: adaptive_asha, learn_from: [1], " + many},
+		{"adaptive ASHA, learning from the reverse", "name: adaptive_asha, learn_from: [1], " + many},
 		{"adaptive ASHA, random", "name: adaptive_asha, sampler: random, " + many},
 		{"adaptive ASHA, aggressive", "name: adaptive_asha, mode: aggressive, " + many},
 		{"adaptive ASHA, revision 1", "name: adaptive_asha, revision: 1, " + many},
@@ -117,29 +121,50 @@ func (v *view) At(hparams map[string]any, seed int64, part float64) float64 {
 	return v.of(hparams, seed)[0][v.epoch(part)]
 }
 
-// regrets runs a search with one seed, and returns its regret after each of the budgets: 0 is
-// the best of the space, 1 the median of whole trainings. The incumbent is the best result that
-// the search has seen, and is judged by its curve without noise.
-func (t *table) regrets(m method, s setting, seed int64) ([]float64, error) {
-	length, every := fmt.Sprintf("{epochs: %d}", t.Epochs), int64(1)
+// every is the length of training between two reports, and that of an epoch.
+func (s setting) every() int64 {
 	if s.batches {
-		length, every = fmt.Sprintf("{batches: %d}", t.Epochs*perEpoch), perEpoch
+		return perEpoch
+	}
+	return 1
+}
+
+// config is an experiment's configuration with a searcher, on the table.
+func (t *table) config(m method, s setting) (expconf.Config, error) {
+	length := fmt.Sprintf("{epochs: %d}", t.Epochs)
+	if s.batches {
+		length = fmt.Sprintf("{batches: %d}", t.Epochs*perEpoch)
 	}
 	searcher := strings.NewReplacer("TRIALS", strconv.Itoa(endless), "WORKERS", strconv.Itoa(s.workers)).Replace(m.searcher)
 	raw, _, err := expconf.Parse(m.name, fmt.Appendf(nil, "entrypoint: x\nsearcher: {metric: loss, max_length: %s, %s}\n", length, searcher))
 	if err != nil {
-		return nil, err
+		return expconf.Config{}, err
 	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: m.name})
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
 	cfg.Hyperparameters = t.hyperparameters()
 	t.believe(cfg.Hyperparameters, m.name)
-	whole := int64(t.Epochs) * every
+	return cfg, nil
+}
+
+// regrets runs a search with one seed, and returns its regret after each of the budgets: 0 is
+// the best of the space, 1 the median of whole trainings. The incumbent is the best result that
+// the search has seen, and is judged by its curve without noise.
+func (t *table) regrets(m method, s setting, seed int64) ([]float64, error) {
+	cfg, err := t.config(m, s)
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := t.learned(m, s, cfg, seed)
+	if err != nil {
+		return nil, err
+	}
+	whole := int64(t.Epochs) * s.every()
 	at := func(budget float64) int64 { return int64(budget*float64(whole)+0.5) / int64(s.workers) }
 	v := &view{table: t, curves: map[int64][2][]float64{}}
-	r, err := sim.Run(cfg, seed, v, sim.Options{Workers: s.workers, Every: every, Budget: at(budgets[len(budgets)-1])})
+	r, err := sim.Run(cfg, seed, v, sim.Options{Workers: s.workers, Every: s.every(), Budget: at(budgets[len(budgets)-1]), Earlier: earlier})
 	if err != nil {
 		return nil, err
 	}
@@ -195,6 +220,9 @@ func heldIn(out io.Writer, o heldOptions, tables []*table, s setting) error {
 			all[i] = make([]float64, o.seeds)
 		}
 		for _, t := range tables {
+			if strings.HasSuffix(m.name, "a relative") && t.relative == nil {
+				return fmt.Errorf("no other table has the hyperparameters of %s", t.Name)
+			}
 			runs, err := t.seeds(o, m, s)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", m.name, t.Name, err)

@@ -140,8 +140,18 @@ func openTables(folder string) ([]*table, error) {
 		}
 		list = append(list, t)
 	}
+	for i, t := range list { // the next one of the same kind
+		for n := range list[1:] {
+			if other := list[(i+n+1)%len(list)]; t.relative == nil && slices.EqualFunc(t.Axes, other.Axes, alike) {
+				t.relative = other
+			}
+		}
+	}
 	return list, nil
 }
+
+// alike reports whether two dimensions have the same name and type.
+func alike(a, b dimension) bool { return a.Name == b.Name && a.Type == b.Type }
 
 func openTable(file string) (*table, error) {
 	if smooth := strings.TrimSuffix(file, ".tbl.gz") + ".sur.gz"; exists(smooth) {

@@ -25,9 +25,10 @@ type Curves interface {
 // Options describes the simulated cluster. Lengths of training are in the searcher's unit,
 // and one unit of time is the time in which a worker trains one unit.
 type Options struct {
-	Workers int   // trials that can run at once
-	Every   int64 // length of training between two reports of a trial
-	Budget  int64 // time after which the simulation ends; 0: when the search ends
+	Workers int            // trials that can run at once
+	Every   int64          // length of training between two reports of a trial
+	Budget  int64          // time after which the simulation ends; 0: when the search ends
+	Earlier search.Earlier // what a search with learn_from learns
 }
 
 // Result is the result of a simulation.
@@ -90,6 +91,9 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	}
 	s, err := search.New(cfg, seed)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Begin(o.Earlier); err != nil {
 		return nil, err
 	}
 	w := &world{Options: o, s: s, curves: curves, full: full, out: &Result{}}
