@@ -1,5 +1,8 @@
 // Package deploy has the command det deploy: a cluster on this machine. It is the command line
 // of nomad/local.
+//
+// cluster-up must work for somebody who has only the archive of a release. So supply.go looks for everything that the cluster needs before
+// anything starts, and lacking.go writes one message about all that is missing.
 package deploy
 
 import (
@@ -51,7 +54,7 @@ func (w *where) load() (*local.Cluster, error) {
 	}
 	c, err := local.Load(dir)
 	if errors.Is(err, local.ErrNoCluster) {
-		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `det deploy local cluster-up%s`", w.name, local.Flags(w.name, w.dir))
+		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `%s deploy local cluster-up%s`", w.name, detCommand(), local.Flags(w.name, w.dir))
 	}
 	if err != nil {
 		return nil, fault.New(fault.Internal, "%w", err)
@@ -137,6 +140,7 @@ func newStatus(a *app.App) *cobra.Command {
 }
 
 func runStatus(a *app.App, d local.Description, format output.Format) error {
+	d.Command, d.Example = detCommand(), findExample()
 	if format.Structured() {
 		raw, err := json.Marshal(d)
 		if err == nil && format.YAML {
