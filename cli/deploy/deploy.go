@@ -81,11 +81,15 @@ func newDown(a *app.App) *cobra.Command {
 		Short: "stop the cluster; its data stays",
 		Args:  args.None,
 		RunE: w.on(func(ctx context.Context, c *local.Cluster) error {
-			end := c.Down
+			report, end := progress(a), c.Down
 			if deleteDB {
 				end = c.Reset
 			}
-			return failed(ctx, end(ctx, servers.NewReporter(a.IO.Err)))
+			if err := end(ctx, report); err != nil || deleteDB {
+				return failed(ctx, err)
+			}
+			report.Say("The data stays in %s; start the cluster again with `%s deploy local cluster-up%s`.", c.StateDir(), detCommand(), local.Flags(w.name, w.dir))
+			return nil
 		}),
 	}
 	w.flags(cmd)
@@ -121,7 +125,7 @@ func runReset(ctx context.Context, a *app.App, c *local.Cluster, o resetOptions)
 			return exit.Status(exit.Failed)
 		}
 	}
-	return failed(ctx, c.Reset(ctx, servers.NewReporter(a.IO.Err)))
+	return failed(ctx, c.Reset(ctx, progress(a)))
 }
 
 func newStatus(a *app.App) *cobra.Command {
@@ -196,6 +200,9 @@ func newLogs(a *app.App) *cobra.Command {
 	cmd.Flags().IntVar(&o.tail, "tail", 0, "print this many lines from the end")
 	return cmd
 }
+
+// progress reports steps to the user. On a terminal a step is a line that is drawn again, which a.IO.Err does not allow.
+func progress(a *app.App) *servers.Reporter { return servers.NewReporter(a.IO.ErrCanvas()) }
 
 // failed adds codes to errors of the cluster.
 func failed(ctx context.Context, err error) error {

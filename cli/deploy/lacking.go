@@ -65,7 +65,7 @@ func (l lacking) text() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "this machine lacks %s.\n", list(names))
+	fmt.Fprintf(&b, "This machine lacks %s.\n", list(names))
 	block := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(&b, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))

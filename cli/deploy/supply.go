@@ -57,22 +57,22 @@ func (o upOptions) supply(ctx context.Context, report *servers.Reporter) (map[st
 	}
 	for _, name := range fetched {
 		if found[name], err = source.Fetch(ctx, name, report); err != nil {
-			return nil, unfetched(ctx, err)
+			return nil, unfetched(ctx, err, "; or download it elsewhere, and put it into "+lacks.folder)
 		}
 	}
 	if fetchPostgres {
-		err = unfetched(ctx, servers.FetchPostgres(ctx, report))
+		err = unfetched(ctx, servers.FetchPostgres(ctx, report), "")
 	}
 	return found, err
 }
 
-// unfetched adds a code to an error of a download.
-func unfetched(ctx context.Context, err error) error {
+// unfetched adds a code to an error of a download, and what else somebody can do.
+func unfetched(ctx context.Context, err error, hint string) error {
 	_, wrong := errors.AsType[*servers.WrongSumError](err)
 	if err == nil || wrong || ctx.Err() != nil {
 		return failed(ctx, err)
 	}
-	return fault.New(fault.Unavailable, "%w", err)
+	return fault.New(fault.Unavailable, "%w%s", err, hint)
 }
 
 // needs are the servers that the cluster runs, and the folder of its PostgreSQL; "" if it has none of its own.
@@ -175,7 +175,7 @@ func detCommand() string {
 // fromHere is a path below the working folder without that folder, or else the path itself.
 func fromHere(path string) string {
 	here, err := os.Getwd()
-	if err != nil {
+	if err != nil || here == "/" {
 		return path
 	}
 	if in, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(in) {

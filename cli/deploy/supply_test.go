@@ -27,7 +27,7 @@ func TestWhatIsMissingIsOneMessage(t *testing.T) {
 	}{
 		"nothing": {lacking{}, ""},
 		"all of it": {lacking{own: []string{"det-runner", "det-remover"}, servers: []servers.Missing{nomad, weed, postgres}, python: pythonVenv, system: debian, folder: "/home/ann/detent", again: "./det deploy local cluster-up"},
-			`this machine lacks Nomad (1.10.0 or later), SeaweedFS (4.39 or later), PostgreSQL (14 or later), Python's module venv, det-runner and det-remover.
+			`This machine lacks Nomad (1.10.0 or later), SeaweedFS (4.39 or later), PostgreSQL (14 or later), Python's module venv, det-runner and det-remover.
 
 Not suitable:
   /usr/bin/nomad is not used: its version is 1.8.3, and 1.10.0 or later is needed
@@ -46,14 +46,14 @@ Detent's own parts:
 Then run the same command again. Or let det download what it can, and verify it:
   ./det deploy local cluster-up --fetch`},
 		"a package, for root": {lacking{servers: []servers.Missing{postgres}, python: pythonItself, system: fedora},
-			`this machine lacks PostgreSQL (14 or later) and Python 3.
+			`This machine lacks PostgreSQL (14 or later) and Python 3.
 
 Install:
   dnf install postgresql-server python3
 
 Then run the same command again.`},
 		"an unknown system": {lacking{servers: []servers.Missing{postgres}, python: pythonItself, own: []string{"det-master"}, system: system{platform: "freebsd_amd64"}},
-			`this machine lacks PostgreSQL (14 or later), Python 3 and det-master.
+			`This machine lacks PostgreSQL (14 or later), Python 3 and det-master.
 
 Install:
   PostgreSQL, with initdb and Python 3, with this system's package manager

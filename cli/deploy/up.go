@@ -103,7 +103,7 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 	if o.determined.noGPU {
 		o.gpus = 0
 	}
-	report := servers.NewReporter(a.IO.Err)
+	report := progress(a)
 	if err := o.usage(); err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (s
 			return "", ctx.Err()
 		}
 		if err != nil {
-			report.Say("Tasks use the python3 of this system, which may lack NumPy, JupyterLab and TensorBoard, because det could not install a Python: %v", err)
+			report.Say("%v\nTasks use the python3 of this system, which may lack NumPy, JupyterLab and TensorBoard. Run the same command again when pip reaches its packages, or name a Python with --python.", err)
 			return "", nil
 		}
 		return python, nil
