@@ -58,9 +58,7 @@ func (l lacking) text() string {
 	if l.python != "" {
 		names, packages = append(names, l.python), append(packages, l.python)
 	}
-	for _, part := range l.own {
-		names = append(names, part)
-	}
+	names = append(names, l.own...)
 	if len(names) == 0 {
 		return ""
 	}
