@@ -138,6 +138,9 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 		}
 	}
 	d := c.Describe(ctx)
+	if !d.Protected {
+		awaitNodes(ctx, d.MasterURL)
+	}
 	d.Command, d.Example = detCommand(), findExample()
 	return d.WriteSummary(a.IO.Out)
 }

@@ -87,6 +87,9 @@ func Up(ctx context.Context, opts Options, report *servers.Reporter) (*Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	if err := mayMount(os.Geteuid(), ownStatus()); err != nil {
+		return nil, err
+	}
 	// The folder is readable for others, because PostgreSQL's account must enter it; secret files in it
 	// are not.
 	if err := os.MkdirAll(opts.StateDir, 0o755); err != nil {

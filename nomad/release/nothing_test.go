@@ -57,7 +57,7 @@ func testFromNothing(t *testing.T, out string, here Target) {
 		t.Errorf("the next commands are\n%s", next)
 	}
 	said, code = n.types(t, unpacked, next+"\n./det experiment list\n./det deploy local status")
-	if code != 0 || !strings.Contains(said, "COMPLETED") {
+	if code != 0 || !strings.Contains(said, "COMPLETED") || strings.Contains(said, "Warning") {
 		t.Errorf("the example: exit status %d:\n%s", code, said)
 	}
 	if said, code = n.types(t, unpacked, "./det deploy local cluster-down"); code != 0 {
