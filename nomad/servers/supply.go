@@ -136,6 +136,9 @@ func (p Pin) use(ctx context.Context, file string, report *Reporter) (Binary, er
 		return Binary{}, fmt.Errorf("cannot read %s for %s: %w", file, p.Title, err)
 	}
 	if !archive {
+		if _, err := exec.LookPath(file); err != nil {
+			return Binary{}, fmt.Errorf("%s is neither a program that you may execute nor a zip archive of %s", file, p.Title)
+		}
 		return p.program(ctx, file)
 	}
 	known, err := p.sumsBeside(filepath.Dir(file))

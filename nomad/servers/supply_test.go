@@ -108,6 +108,7 @@ func TestFoundOrMissing(t *testing.T) {
 		"an old program that is named": {folder: map[string][]byte{"mine": printing("1.0.0")}, named: "mine", says: "its version is 1.0.0", wrong: true},
 		"no file that is named":        {named: "mine", says: "cannot read", wrong: true},
 		"an empty file that is named":  {folder: map[string][]byte{"mine": nil}, named: "mine", says: "is not used", wrong: true},
+		"a file that is no program":    {folder: map[string][]byte{"mine.tar.gz": []byte("x")}, named: "mine.tar.gz", says: "is neither a program that you may execute nor a zip archive of Nomad", wrong: true},
 		"a program in the folder":      {folder: map[string][]byte{"nomad": printing("1.11.0")}, version: "1.11.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +121,11 @@ func TestFoundOrMissing(t *testing.T) {
 			}
 			for name, content := range c.folder {
 				write(t, filepath.Join(folder, name), content)
+				if filepath.Ext(name) == ".gz" {
+					if err := os.Chmod(filepath.Join(folder, name), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
 			s := Supply{Folder: folder}
 			if c.named != "" {
