@@ -11,6 +11,7 @@ var flagEffects = []effects.Row{
 	{up("agents db gpu-plugin-binary gpus harness initial-user-password master-binary master-config-path master-env master-port no-gpu python runner-binary slots storage-host-path vault"), "cli/deploy TestFlagsOfUp"},
 	{up("acl auto-work-dir db-password det-version enterprise-edition gpu image-repo-prefix no-autorestart"), effects.NoEffect + "cli/deploy TestFlagsOfUp"},
 	{up("pytorch"), "cli/deploy TestPyTorchIsInstalled"},
+	{up("consul mirror nomad servers"), "cli/deploy TestSupplyOfUp"},
 	{up("delete-db") + " deploy/local/cluster-down/--delete-db", "cli/deploy TestDataIsRemovedOnRequest"},
 	{"deploy/local/logs/--follow deploy/local/logs/--no-follow", "cli/deploy TestLogsAreFollowed"},
 	{"experiment/continue/--config-file", "integration/experiments TestContinueAndStartFrom"},

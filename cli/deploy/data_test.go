@@ -45,12 +45,15 @@ func det(ctx context.Context, out io.Writer, line string) error {
 
 // TestDataIsRemovedOnRequest: cluster-up and cluster-down remove a cluster's data with --delete-db, and keep it without.
 func TestDataIsRemovedOnRequest(t *testing.T) {
-	programs := install(t, "det-master", "det-runner", "python3")
+	programs := install(t, "det-master", "det-runner", "det-remover", "python3", "determined")
 	t.Setenv("PATH", programs)
-	none := filepath.Join(programs, "python3") // a file: no server can be built there, so no cluster starts
+	none := filepath.Join(programs, "python3") // a file: nothing can be cached there
 	t.Setenv("XDG_CACHE_HOME", none)
 	t.Setenv("HOME", none)
-	const up = "cluster-up --gpus 0 --python python3"
+	for _, name := range []string{"nomad", "consul"} { // programs that print a version and run nothing, so no cluster starts
+		script(t, filepath.Join(programs, name), "echo 'Server v1.30.0'")
+	}
+	up := "cluster-up --gpus 0 --python python3 --db postgres://d --harness " + programs
 	for _, c := range []struct {
 		line    string
 		removed bool

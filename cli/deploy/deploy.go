@@ -1,5 +1,8 @@
 // Package deploy has the command det deploy: a cluster on this machine. It is the command line
 // of nomad/local.
+//
+// cluster-up must work for somebody who has only the archive of a release. So supply.go looks for everything that the cluster needs before
+// anything starts, and lacking.go writes one message about all that is missing.
 package deploy
 
 import (
@@ -51,7 +54,7 @@ func (w *where) load() (*local.Cluster, error) {
 	}
 	c, err := local.Load(dir)
 	if errors.Is(err, local.ErrNoCluster) {
-		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `det deploy local cluster-up%s`", w.name, local.Flags(w.name, w.dir))
+		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `%s deploy local cluster-up%s`", w.name, detCommand(), local.Flags(w.name, w.dir))
 	}
 	if err != nil {
 		return nil, fault.New(fault.Internal, "%w", err)
@@ -78,11 +81,15 @@ func newDown(a *app.App) *cobra.Command {
 		Short: "stop the cluster; its data stays",
 		Args:  args.None,
 		RunE: w.on(func(ctx context.Context, c *local.Cluster) error {
-			end := c.Down
+			report, end := progress(a), c.Down
 			if deleteDB {
 				end = c.Reset
 			}
-			return failed(ctx, end(ctx, servers.NewReporter(a.IO.Err)))
+			if err := end(ctx, report); err != nil || deleteDB {
+				return failed(ctx, err)
+			}
+			report.Say("The data stays in %s; start the cluster again with `%s deploy local cluster-up%s`.", c.StateDir(), detCommand(), local.Flags(w.name, w.dir))
+			return nil
 		}),
 	}
 	w.flags(cmd)
@@ -118,7 +125,7 @@ func runReset(ctx context.Context, a *app.App, c *local.Cluster, o resetOptions)
 			return exit.Status(exit.Failed)
 		}
 	}
-	return failed(ctx, c.Reset(ctx, servers.NewReporter(a.IO.Err)))
+	return failed(ctx, c.Reset(ctx, progress(a)))
 }
 
 func newStatus(a *app.App) *cobra.Command {
@@ -137,6 +144,7 @@ func newStatus(a *app.App) *cobra.Command {
 }
 
 func runStatus(a *app.App, d local.Description, format output.Format) error {
+	d.Command, d.Example = detCommand(), findExample()
 	if format.Structured() {
 		raw, err := json.Marshal(d)
 		if err == nil && format.YAML {
@@ -192,6 +200,9 @@ func newLogs(a *app.App) *cobra.Command {
 	cmd.Flags().IntVar(&o.tail, "tail", 0, "print this many lines from the end")
 	return cmd
 }
+
+// progress reports steps to the user. On a terminal a step is a line that is drawn again, which a.IO.Err does not allow.
+func progress(a *app.App) *servers.Reporter { return servers.NewReporter(a.IO.ErrCanvas()) }
 
 // failed adds codes to errors of the cluster.
 func failed(ctx context.Context, err error) error {

@@ -38,6 +38,7 @@ type upOptions struct {
 	gpuPlugin    string
 	python       string
 	pytorch      bool
+	servers      supplyOptions
 	determined   determinedFlags
 }
 
@@ -47,10 +48,14 @@ const anyGPUs = -1
 const upLong = `Starts a cluster on this machine: PostgreSQL, Consul, Nomad, and the master as a
 Nomad job. All parts listen on loopback only.
 
-det uses the Nomad and the Consul on PATH, or builds them once into your cache; the
-first build takes a few minutes. If the cluster already runs, the command updates it.
-Data survives cluster-down. det looks for det-master, det-runner and det-gpu in its
-own folder and on PATH. If the machine has no GPU, each node has four simulated GPUs.
+det uses the Nomad, the Consul and the PostgreSQL of this machine, and archives of
+Nomad and Consul that are in det's folder. If something is missing, det names all of
+it before anything starts; --fetch downloads and verifies it. With Go, det builds Nomad
+and Consul once into your cache.
+
+If the cluster already runs, the command updates it. Data survives cluster-down. det
+looks for det-master, det-runner and det-gpu in its own folder and on PATH. If the
+machine has no GPU, each node has four simulated GPUs.
 
 Tasks use a Python with NumPy, JupyterLab and TensorBoard, which the first start
 installs into your cache; --pytorch adds PyTorch, --python names another Python.`
@@ -83,6 +88,11 @@ func newUp(a *app.App, run func(ctx context.Context, a *app.App, o upOptions) er
 	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
 	f.BoolVar(&o.pytorch, "pytorch", false, "also install PyTorch for tasks, for processors only (the first time it takes some minutes)")
 	cmd.MarkFlagsMutuallyExclusive("python", "pytorch")
+	f.StringVar(&o.servers.nomad, "nomad", "", "the Nomad to run: its program, or its maker's archive")
+	f.StringVar(&o.servers.consul, "consul", "", "the Consul to run: its program, or its maker's archive")
+	f.StringVar(&o.servers.folder, "servers", "", "folder with archives of Nomad and Consul (default: det's own folder)")
+	f.BoolVar(&o.servers.fetch, "fetch", false, "download what is missing of Nomad, Consul and PostgreSQL")
+	f.StringVar(&o.servers.mirror, "mirror", "", "with --fetch: address from which det downloads, in place of releases.hashicorp.com")
 	f.Bool("acl", true, "")
 	_ = f.MarkDeprecated("acl", "access control in Nomad is always on") // the flag exists
 	o.determined.flags(cmd)
@@ -93,11 +103,19 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 	if o.determined.noGPU {
 		o.gpus = 0
 	}
+	report := progress(a)
+	if err := o.usage(); err != nil {
+		return err
+	}
+	programs, err := o.supply(ctx, report)
+	if err != nil {
+		return err
+	}
 	opts, err := o.options(ctx)
 	if err != nil {
 		return err
 	}
-	report := servers.NewReporter(a.IO.Err)
+	opts.Programs = programs
 	o.determined.say(report)
 	if opts.GPUs, err = o.findGPUs(ctx, report); err != nil {
 		return err
@@ -119,7 +137,23 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 			return failed(ctx, err)
 		}
 	}
-	return c.Describe(ctx).WriteSummary(a.IO.Out)
+	d := c.Describe(ctx)
+	if !d.Protected {
+		awaitNodes(ctx, d.MasterURL)
+	}
+	d.Command, d.Example = detCommand(), findExample()
+	return d.WriteSummary(a.IO.Out)
+}
+
+// usage rejects what no machine can do.
+func (o upOptions) usage() error {
+	if o.agents < 1 || o.slots < 0 {
+		return &exit.UsageError{Message: "--agents must be 1 or more, and --slots 0 or more"}
+	}
+	if o.masterPort < 0 || o.masterPort > math.MaxUint16 {
+		return &exit.UsageError{Message: fmt.Sprintf("--master-port must be from 1 to %d; found %d", math.MaxUint16, o.masterPort)}
+	}
+	return o.servers.check()
 }
 
 // further are the nodes after the first.
@@ -147,13 +181,10 @@ func (o upOptions) options(ctx context.Context) (local.Options, error) {
 		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, Vault: o.vault,
 		Ports: local.Ports{Master: o.masterPort},
 	}
-	if o.agents < 1 || o.slots < 0 {
-		return out, &exit.UsageError{Message: "--agents must be 1 or more, and --slots 0 or more"}
+	err := o.usage()
+	if err != nil {
+		return out, err
 	}
-	if o.masterPort < 0 || o.masterPort > math.MaxUint16 {
-		return out, &exit.UsageError{Message: fmt.Sprintf("--master-port must be from 1 to %d; found %d", math.MaxUint16, o.masterPort)}
-	}
-	var err error
 	if out.Master.Binary, err = program("det-master", o.binary, "--master-binary"); err != nil {
 		return out, err
 	}
@@ -233,7 +264,7 @@ func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (s
 			return "", ctx.Err()
 		}
 		if err != nil {
-			report.Say("Tasks use the python3 of this system, which may lack NumPy, JupyterLab and TensorBoard, because det could not install a Python: %v", err)
+			report.Say("%v\nTasks use the python3 of this system, which may lack NumPy, JupyterLab and TensorBoard. Run the same command again when pip reaches its packages, or name a Python with --python.", err)
 			return "", nil
 		}
 		return python, nil
@@ -280,14 +311,24 @@ func program(name, named, flag string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// findHarness finds the Python package in a checkout or an installation.
+// findHarness finds the Python package in a release, a checkout or an installation.
 func findHarness() string {
-	for _, elem := range [][]string{{"..", "plugins", "harness"}, {"..", "share", "detent", "harness"}} {
+	return findFolder("determined", []string{"harness"}, []string{"..", "plugins", "harness"}, []string{"..", "share", "detent", "harness"})
+}
+
+// findExample finds the first example of a release or a checkout.
+func findExample() string {
+	return fromHere(findFolder("digits.yaml", []string{"examples", "digits_numpy"}, []string{"..", "plugins", "harness", "examples", "digits_numpy"}))
+}
+
+// findFolder is the first of several folders relative to det's that has something in it; "" if none has.
+func findFolder(has string, folders ...[]string) string {
+	for _, elem := range folders {
 		dir, ok := besides(elem...)
 		if !ok {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(dir, "determined")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, has)); err == nil {
 			return dir
 		}
 	}

@@ -87,6 +87,9 @@ func Up(ctx context.Context, opts Options, report *servers.Reporter) (*Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	if err := mayMount(os.Geteuid(), ownStatus()); err != nil {
+		return nil, err
+	}
 	// The folder is readable for others, because PostgreSQL's account must enter it; secret files in it
 	// are not.
 	if err := os.MkdirAll(opts.StateDir, 0o755); err != nil {
@@ -111,7 +114,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 		needed = append(needed, podmanDriver)
 	}
 	for _, name := range needed {
-		if _, err := servers.Ensure(ctx, name, report); err != nil {
+		if _, err := c.program(ctx, name, report); err != nil {
 			return err
 		}
 	}
@@ -166,6 +169,9 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	if opts.Master.Binary != "" {
 		s.Master = opts.Master
 	}
+	if opts.Programs != nil {
+		s.Programs = opts.Programs
+	}
 	c.setDaemons(opts)
 	if opts.ConsulACL && s.ConsulACL == nil {
 		s.ConsulACL = newConsulTokens()
@@ -205,6 +211,17 @@ func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, er
 	}
 	return all
 }
+
+// program is a server's binary: the one that Up was given, unless somebody has removed it, else what servers.Ensure finds.
+func (c *Cluster) program(ctx context.Context, name string, report *servers.Reporter) (servers.Binary, error) {
+	if given := c.state.Programs[name]; given.Path != "" && isFile(given.Path) {
+		return given, nil
+	}
+	return servers.Ensure(ctx, name, report)
+}
+
+// OwnPostgres reports whether the cluster has a PostgreSQL of its own.
+func (c *Cluster) OwnPostgres() bool { return c.state.DSN == "" }
 
 // clients are the cluster's nodes.
 func (c *Cluster) clients() []Client { return append([]Client{{}}, c.state.Clients...) }

@@ -70,7 +70,7 @@ func (c consulServer) config(client Client) ([]byte, error) {
 
 // agent is the Consul agent of a node; that of the first node is the server.
 func (c consulServer) agent(ctx context.Context, client Client, report *servers.Reporter) (agent, error) {
-	binary, err := servers.Ensure(ctx, "consul", report)
+	binary, err := c.program(ctx, "consul", report)
 	if err != nil {
 		return agent{}, err
 	}

@@ -1,15 +1,18 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -39,8 +42,11 @@ type Description struct {
 	NomadToken  string `json:"nomadToken,omitempty"`
 	User        string `json:"user"`
 	// Protected reports that the users of a new cluster have an initial password.
-	Protected bool     `json:"-"`
-	Parts     []Status `json:"parts"`
+	Protected bool `json:"-"`
+	// Command is how the user starts det, and Example the folder of the example digits_numpy, for the next steps; both may be "".
+	Command string   `json:"-"`
+	Example string   `json:"-"`
+	Parts   []Status `json:"parts"`
 }
 
 // Status is the state of one part.
@@ -173,7 +179,8 @@ func (d Description) WriteSummary(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "users\t%s, an administrator, and %s (%s)\n", d.User, secondUser, sign)
 	}
-	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui%s)\n", d.NomadURL, Flags(d.Name, d.StateDir))
+	det, flags := cmp.Or(d.Command, "det"), Flags(d.Name, d.StateDir)
+	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: %s deploy local nomad-ui%s)\n", d.NomadURL, det, flags)
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
 	if d.VaultURL != "" {
 		fmt.Fprintf(t, "Vault\t%s\nS3\t%s\n", d.VaultURL, d.S3URL)
@@ -181,11 +188,32 @@ func (d Description) WriteSummary(w io.Writer) error {
 	fmt.Fprintf(t, "data\t%s\n", d.StateDir)
 	switch {
 	case len(d.Parts) > 0 && !slices.ContainsFunc(d.Parts, func(p Status) bool { return p.Healthy }):
-		fmt.Fprintf(t, "next\tdet deploy local cluster-up%s\n", Flags(d.Name, d.StateDir))
+		fmt.Fprintf(t, "next\t%s deploy local cluster-up%s\n", det, flags)
 	case d.MasterURL != "":
-		fmt.Fprintf(t, "next\texport DET_MASTER=%s && det user login %s && det experiment create CONFIG FOLDER\n", d.MasterURL, secondUser)
+		fmt.Fprintf(t, "next\t%s\n", strings.Join(d.next(det), "\n\t"))
 	}
 	return t.Flush()
+}
+
+// next are the commands with which a user begins.
+func (d Description) next(det string) []string {
+	commands := []string{"export DET_MASTER=" + d.MasterURL}
+	if d.Protected {
+		commands = append(commands, det+" user login "+secondUser)
+	}
+	config, folder := "CONFIG", "FOLDER"
+	if d.Example != "" {
+		config, folder = filepath.Join(d.Example, "digits.yaml"), d.Example
+	}
+	return append(commands, fmt.Sprintf("%s experiment create %s %s --follow", det, word(config), word(folder)))
+}
+
+// word quotes a word for a shell if that is needed.
+func word(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@") == "" {
+		return path
+	}
+	return quote.Shell(path)
 }
 
 // WriteStatus writes a line for each part.

@@ -13,5 +13,6 @@
 //	cluster.go   Up, Down, Reset, Load             part.go      one part: kill, stop, start
 //	consul.go, nomad.go, client.go                 the agents' configuration and readiness
 //	master.go    the master's job                  describe.go  addresses and health of the parts
+//	rights.go    what the machine must permit
 //	logs.go      what the parts have written       leftover.go  what a killed agent leaves behind
 package local

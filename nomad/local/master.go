@@ -264,7 +264,7 @@ func copyExecutable(from, to string, hash io.Writer) error {
 
 // jobRun runs the nomad command on the same job file that operators use.
 func (c masterServer) jobRun(ctx context.Context, vars map[string]string) error {
-	binary, err := servers.Ensure(ctx, "nomad", nil)
+	binary, err := c.program(ctx, "nomad", nil)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (c nomadServer) agent(ctx context.Context, report *servers.Reporter) (agent
 
 // complete adds what all Nomad agents have, of servers and clients.
 func (c nomadServer) complete(ctx context.Context, a agent, report *servers.Reporter) (agent, error) {
-	binary, err := servers.Ensure(ctx, "nomad", report)
+	binary, err := c.program(ctx, "nomad", report)
 	if err != nil {
 		return agent{}, err
 	}

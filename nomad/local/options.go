@@ -56,6 +56,8 @@ type Options struct {
 	ExtraNomad string
 	// GPUs of the nodes; none by default.
 	GPUs GPUs
+	// Programs are the servers to run, by name. One that is not here is found on PATH or built, as servers.Ensure does.
+	Programs map[string]servers.Binary
 	// Master configures the master; without a binary the cluster has no master.
 	Master Master
 }

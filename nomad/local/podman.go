@@ -17,7 +17,7 @@ func (c *Cluster) podmanPlugin(ctx context.Context, report *servers.Reporter) (*
 	if c.state.PodmanSocket == "" {
 		return nil, nil
 	}
-	binary, err := servers.Ensure(ctx, podmanDriver, report)
+	binary, err := c.program(ctx, podmanDriver, report)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (c s3Server) roles() map[string]any {
 }
 
 func (c s3Server) agent(ctx context.Context, report *servers.Reporter) (agent, error) {
-	binary, err := servers.Ensure(ctx, "weed", report)
+	binary, err := c.program(ctx, "weed", report)
 	if err != nil {
 		return agent{}, err
 	}
@@ -151,7 +151,7 @@ func (c s3Server) ready(ctx context.Context) error {
 const bucketTime = 20 * time.Second
 
 func (c s3Server) makeBucket(ctx context.Context) error {
-	binary, err := servers.Ensure(ctx, "weed", nil)
+	binary, err := c.program(ctx, "weed", nil)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,9 @@ type state struct {
 	Apart       bool        `json:"apart,omitempty"`
 	ExtraNomad  string      `json:"extra_nomad,omitempty"`
 	TLS         *TLS        `json:"tls,omitempty"`
-	Master      Master      `json:"master"`
+	// Programs are the servers that the last Up was given.
+	Programs map[string]servers.Binary `json:"programs,omitempty"`
+	Master   Master                    `json:"master"`
 }
 
 func statePath(dir string) string { return filepath.Join(dir, "state.json") }

@@ -60,7 +60,7 @@ vault {
 // agent is a single Vault server with its data in files. It is not a development server, which
 // loses all data when it ends. vaultReady initializes and unseals it.
 func (c vaultServer) agent(ctx context.Context, report *servers.Reporter) (agent, error) {
-	binary, err := servers.Ensure(ctx, "vault", report)
+	binary, err := c.program(ctx, "vault", report)
 	if err != nil {
 		return agent{}, err
 	}
@@ -143,7 +143,7 @@ func (c vaultServer) setUp(ctx context.Context, report *servers.Reporter) error 
 }
 
 func (c vaultServer) runSetup(ctx context.Context) error {
-	binary, err := servers.Ensure(ctx, "vault", nil)
+	binary, err := c.program(ctx, "vault", nil)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // archives packs the programs.
 func (b *builder) archives(ctx context.Context) error {
 	for _, t := range b.Servers {
-		entries, err := b.installation(ctx, t)
+		entries, err := b.whole(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -42,14 +42,54 @@ func (b *builder) archives(ctx context.Context) error {
 	return nil
 }
 
-// installation is the content of det-master's archive: a whole installation.
-func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
+// whole is the content of det-master's archive: a whole installation, and what else a cluster on one machine needs, with the Python
+// package for people and the examples.
+func (b *builder) whole(ctx context.Context, t Target) ([]entry, error) {
+	programs := append([]string{}, installed...)
+	if isFile(b.program("det-gpu", t)) { // programs has reported a missing compiler
+		programs = append(programs, "det-gpu")
+	}
+	entries, err := b.installation(ctx, t, programs)
+	if err != nil {
+		return nil, err
+	}
+	examples, err := b.tree("plugins/harness/examples")
+	if err != nil {
+		return nil, err
+	}
+	for i := range examples {
+		examples[i].name = strings.TrimPrefix(examples[i].name, "plugins/harness/")
+	}
+	guide, err := b.tree("docs/local-cluster.md")
+	if err != nil {
+		return nil, err
+	}
+	wheels, err := filepath.Glob(b.file("*.whl"))
+	if err != nil {
+		return nil, err
+	}
+	for _, wheel := range wheels {
+		entries = append(entries, entry{name: filepath.Base(wheel), path: wheel, mode: 0o644})
+	}
+	return slices.Concat(entries, examples, guide), nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// installed are the programs of an installation.
+var installed = []string{"det-master", "det-runner", "det-remover", "det"}
+
+// installation is the content of an installation with these programs.
+func (b *builder) installation(ctx context.Context, t Target, names []string) ([]entry, error) {
 	if _, err := os.Stat(filepath.Join(b.Root, "webui", "dist", "index.html")); err != nil {
 		return nil, fmt.Errorf("the web pages are not built, and a release needs them; run ./justw ui (it needs npm)")
 	}
 	var entries []entry
 	var programs []string
-	for _, name := range []string{"det-master", "det-runner", "det-remover", "det"} {
+	for _, name := range names {
 		entries = append(entries, entry{name: name, path: b.program(name, t), mode: 0o755})
 		programs = append(programs, b.program(name, t))
 	}
@@ -102,8 +142,8 @@ func (b *builder) harness() ([]entry, error) {
 // single packs one program with its licences and more files; a program that was not built is omitted.
 func (b *builder) single(ctx context.Context, name string, t Target, more ...entry) error {
 	path := b.program(name, t)
-	if _, err := os.Stat(path); err != nil {
-		return nil //nolint:nilerr // programs has reported the missing compiler
+	if !isFile(path) { // programs has reported the missing compiler
+		return nil
 	}
 	licences, err := b.licences(ctx, modules[name], []string{path}, false)
 	if err != nil {

@@ -4,7 +4,7 @@
 // The archive of det-master is a whole installation: the master with its web pages, and in the same
 // folder what the master serves to tasks: det-runner, det-remover, det and the Python package. A
 // master without runner_path and harness_path in its configuration uses the files in the folder of
-// its executable.
+// its executable. The archive also has what makes a cluster on one machine with it: det-gpu, the wheel and the examples.
 //
 //	programs.go   cross-compiles the programs
 //	content.go    which files go into which archive

@@ -16,7 +16,7 @@ import (
 // image. `docker load` and `podman load` read the file.
 func (b *builder) images(ctx context.Context) error {
 	for _, t := range b.Servers {
-		entries, err := b.installation(ctx, t)
+		entries, err := b.installation(ctx, t, installed)
 		if err != nil {
 			return err
 		}

@@ -59,9 +59,9 @@ func Build(ctx context.Context, o Options) ([]string, error) {
 	if b.time, err = commitTime(ctx, o.Root); err != nil {
 		return nil, err
 	}
-	steps := []func(context.Context) error{b.programs, b.archives, b.images}
-	if !o.ArchivesOnly {
-		steps = append(steps, b.bom, b.wheel)
+	steps := []func(context.Context) error{b.programs, b.wheel, b.archives, b.images, b.bom} // the wheel goes into an archive too
+	if o.ArchivesOnly {
+		steps = []func(context.Context) error{b.programs, b.archives, b.images}
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

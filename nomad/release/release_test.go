@@ -51,6 +51,7 @@ func TestARelease(t *testing.T) {
 	t.Run("checksums", func(t *testing.T) { testChecksums(t, out, files) })
 	t.Run("licences and bill of materials", func(t *testing.T) { testParts(t, out, here) })
 	t.Run("installation", func(t *testing.T) { testInstallation(t, out, here) })
+	t.Run("from nothing", func(t *testing.T) { testFromNothing(t, out, here) })
 	t.Run("autoscaler", func(t *testing.T) { testScaler(t, out, here) })
 	t.Run("wheel", func(t *testing.T) { testWheel(t, out, python) })
 	t.Run("image", func(t *testing.T) { testImage(t, out, here) })

@@ -277,6 +277,11 @@ func TestReportOfATask(t *testing.T) {
 	}
 	task.Done("")
 	(*Reporter)(nil).Task("in silence").Done("")
+	said.Reset()
+	r.Say("%s", "\x1b]0;title\x07é\r\tand\nmore")
+	if got, want := said.String(), "]0;titleé\tand\nmore\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestElapsed(t *testing.T) {

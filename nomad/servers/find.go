@@ -74,26 +74,45 @@ func pinOf(name string) (Pin, error) {
 
 // onPath returns the machine's own binary if its version is suitable.
 func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
-	if pin.NoVersion {
+	path, ok := pin.onPath()
+	if !ok {
 		return Binary{}, false
 	}
-	path, err := exec.LookPath(pin.Name)
+	binary, err := pin.program(ctx, path)
 	if err != nil {
+		report.Say("%v", err)
 		return Binary{}, false
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return Binary{}, false
+	return binary, true
+}
+
+// onPath is the path of the machine's own binary, whatever its version.
+func (p Pin) onPath() (path string, ok bool) {
+	if p.NoVersion {
+		return "", false
 	}
+	path, err := exec.LookPath(p.Name)
+	if err != nil {
+		return "", false
+	}
+	path, err = filepath.Abs(path)
+	return path, err == nil
+}
+
+// program is a program whose version is suitable.
+func (p Pin) program(ctx context.Context, path string) (Binary, error) {
 	version, err := versionOf(ctx, path)
 	if err != nil {
-		report.Say("%s is not used: %v", path, err)
-		return Binary{}, false
+		return Binary{}, fmt.Errorf("%s is not used: %w", path, err)
 	}
-	if compareVersions(version, pin.Oldest) < 0 {
-		report.Say("%s is not used: its version is %s, and %s or later is needed", path, version, pin.Oldest)
-		return Binary{}, false
+	if compareVersions(version, p.Oldest) < 0 {
+		return Binary{}, p.tooOld(path, version)
 	}
-	return Binary{Name: pin.Name, Path: path, Version: version}, true
+	return Binary{Name: p.Name, Path: path, Version: version}, nil
+}
+
+func (p Pin) tooOld(path, version string) error {
+	return fmt.Errorf("%s is not used: its version is %s, and %s or later is needed", path, version, p.Oldest)
 }
 
 // versionOf is the version of a built binary.

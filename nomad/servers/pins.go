@@ -25,6 +25,11 @@ type Pin struct {
 	NoVersion bool `json:"Plugin,omitempty"`
 	// Minutes is the time of a first build on two cores, for messages.
 	Minutes int
+	// Released is true if the maker publishes archives that det can use: released.go has their names and addresses.
+	Released bool `json:"-"`
+	// Sums are the SHA-256 of such archives by their names, where several independent records of them agree. Others are verified with
+	// the maker's list.
+	Sums map[string]string `json:"-"`
 }
 
 // Pins returns the servers that this package can build.
@@ -36,19 +41,21 @@ func Pins() []Pin {
 			Replace: map[string]string{
 				"github.com/hashicorp/nomad/api": "github.com/hashicorp/nomad/api@v0.0.0-20260211190147-f876384fe3ab",
 			},
-			Tags: "ui release", Minutes: 4,
+			Tags: "ui release", Minutes: 4, Released: true,
+			Sums: map[string]string{"nomad_1.11.2_linux_amd64.zip": "e042b0f6f6648b149be7cfddac832214cf8ca17725e5f0e420b5b0547532bdcd"},
 		},
 		{
 			// Its submodules are published at the versions in its go.mod: nothing to replace.
 			Name: "consul", Title: "Consul", Version: "1.22.5", Oldest: "1.18.0",
 			Module: "github.com/hashicorp/consul", Package: "github.com/hashicorp/consul",
-			Tags: "ui release", Minutes: 3,
+			Tags: "ui release", Minutes: 3, Released: true,
+			Sums: map[string]string{"consul_1.22.5_linux_amd64.zip": "58603b87fd085282f882fcd02b5165c93b321692514b2ab822dec8dd4cd028a3"},
 		},
 		{
 			// For checkpoints with credentials. Its API is published at the versions in its go.mod.
 			Name: "vault", Title: "Vault", Version: "1.21.1", Oldest: "1.18.0",
 			Module: "github.com/hashicorp/vault", Package: "github.com/hashicorp/vault",
-			Minutes: 7,
+			Minutes: 7, Released: true,
 		},
 		{
 			// An object store for development and tests, with an STS for Vault.

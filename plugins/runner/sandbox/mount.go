@@ -40,6 +40,9 @@ func mountAll(s Setup, mode Mode) ([]string, *SetupError) {
 	defer m.end()
 	// The sandbox sees later mounts of the node; the node does not see those of the sandbox.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		if errors.Is(err, syscall.EINVAL) { // in a chroot, whose root is no mount point
+			return nil, refused(err, "cannot make the mounts of this namespace private")
+		}
 		return nil, failed(err, "cannot make the mounts of this namespace private")
 	}
 	if err := s.Archive.extract(true); err != nil {
