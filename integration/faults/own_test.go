@@ -51,6 +51,7 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 	t.Run("leader sleeps", func(t *testing.T) { leaderSleeps(t, r) })
 	t.Run("node is dead for a minute", func(t *testing.T) { nodeIsDead(t, r) })
 	t.Run("node is drained", func(t *testing.T) { nodeIsDrained(t, r) })
+	t.Run("cloud takes a machine", func(t *testing.T) { cloudTakesAMachine(t, r) })
 	t.Run("gang knows only signals", func(t *testing.T) { gangKnowsOnlySignals(t, r) })
 	t.Run("token loses its rights", func(t *testing.T) { tokenLosesItsRights(t, r) })
 	t.Run("Nomad is restored", func(t *testing.T) { nomadIsRestored(t, r) })

@@ -25,6 +25,9 @@ func (b *builder) archives(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := b.notice(ctx, t); err != nil {
+			return err
+		}
 		settings, err := b.tree(modules["det-scaler"])
 		if err != nil {
 			return err
@@ -42,6 +45,19 @@ func (b *builder) archives(ctx context.Context) error {
 	return nil
 }
 
+// notice packs det-notice with its job and its policy.
+func (b *builder) notice(ctx context.Context, t Target) error {
+	var files []entry
+	for _, name := range []string{"nomad/notice.nomad.hcl", "nomad/policies/det-notice.policy.hcl"} {
+		found, err := b.tree(name)
+		if err != nil {
+			return err
+		}
+		files = append(files, found...)
+	}
+	return b.single(ctx, "det-notice", t, files...)
+}
+
 // installation is the content of det-master's archive: a whole installation.
 func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 	if _, err := os.Stat(filepath.Join(b.Root, "webui", "dist", "index.html")); err != nil {
@@ -49,7 +65,7 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 	}
 	var entries []entry
 	var programs []string
-	for _, name := range []string{"det-master", "det-runner", "det-remover", "det"} {
+	for _, name := range []string{"det-master", "det-runner", "det-remover", "det-notice", "det"} {
 		entries = append(entries, entry{name: name, path: b.program(name, t), mode: 0o755})
 		programs = append(programs, b.program(name, t))
 	}
@@ -65,7 +81,7 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/postgres.nomad.hcl", "nomad/postgres.volume.hcl", "nomad/policies", "nomad/vault", "nomad/ingress", "docs/operate"} {
+	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/notice.nomad.hcl", "nomad/postgres.nomad.hcl", "nomad/postgres.volume.hcl", "nomad/policies", "nomad/vault", "nomad/ingress", "docs/operate"} {
 		files, err := b.tree(name)
 		if err != nil {
 			return nil, err
