@@ -35,12 +35,13 @@ default:
 
 # the programs, into bin/
 build: made ui
-    @echo "building det-master, det, det-runner, det-remover and det-gpu into bin/" >&2
+    @echo "building det-master, det, det-runner, det-remover, det-notice and det-gpu into bin/" >&2
     @mkdir -p bin
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-master ./master
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det ./cli
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-runner ./plugins/runner
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-remover ./plugins/remover
+    @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-notice ./plugins/notice
     @[ "$(go env CGO_ENABLED)" = 1 ] || echo "no C compiler here: det-gpu knows simulated GPUs only" >&2
     @go build -trimpath -ldflags="-s -w" -o bin/det-gpu ./plugins/gpu
 

@@ -49,6 +49,7 @@ func TestTasksInContainers(t *testing.T) {
 	})
 	t.Run("Nomad's API", d.nomadsAPI)
 	t.Run("an image that covers the runner", d.trap)
+	t.Run("notices of clouds", d.cloudNotices)
 	t.Run("kill", d.kill)
 	t.Run("kill while an image is pulled", d.killWhilePulling)
 	t.Run("runner is killed", d.runnerIsKilled)

@@ -27,6 +27,7 @@ resource_pools:
   - {name: default, node_pool: tasks, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
   - {name: small, node_pool: small, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
 stop_after: 12s
+log_sinks: [{name: collector, address: %s/v1/logs}]
 `
 
 // ownNomad makes Nomad declare a dead node lost within seconds.
@@ -41,16 +42,19 @@ server {
 // has two masters, access control, and a Nomad that declares nodes lost early.
 func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 	t.Parallel()
-	r := startOwn(t)
+	elsewhere := newCollector(t)
+	r := startOwn(t, elsewhere)
 	for _, name := range []string{"a", "b"} {
 		if err := r.AddClient(t.Context(), local.Client{Name: name, Pool: "tasks"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Run("leader is killed", func(t *testing.T) { leaderIsKilled(t, r) })
+	t.Run("lines elsewhere", func(t *testing.T) { linesElsewhere(t, r, elsewhere) })
 	t.Run("leader sleeps", func(t *testing.T) { leaderSleeps(t, r) })
 	t.Run("node is dead for a minute", func(t *testing.T) { nodeIsDead(t, r) })
 	t.Run("node is drained", func(t *testing.T) { nodeIsDrained(t, r) })
+	t.Run("cloud takes a machine", func(t *testing.T) { cloudTakesAMachine(t, r) })
 	t.Run("gang knows only signals", func(t *testing.T) { gangKnowsOnlySignals(t, r) })
 	t.Run("token loses its rights", func(t *testing.T) { tokenLosesItsRights(t, r) })
 	t.Run("Nomad is restored", func(t *testing.T) { nomadIsRestored(t, r) })
@@ -60,7 +64,7 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 }
 
 // startOwn starts the cluster, and removes it with the test.
-func startOwn(t *testing.T) *rig.Rig {
+func startOwn(t *testing.T, elsewhere *collector) *rig.Rig {
 	t.Helper()
 	r, dir := rig.NewOwn(t, "faults")
 	// If that is not possible, the test is skipped.
@@ -70,7 +74,7 @@ func startOwn(t *testing.T) *rig.Rig {
 	r.StartCluster(t, dir, local.Options{Name: "faults", ExtraNomad: ownNomad, Master: local.Master{Count: 2,
 		// The database can tell which master writes. Nomad fills in the name.
 		Env:    map[string]string{"PGOPTIONS": "-c faults.master=${NOMAD_ALLOC_ID}"},
-		Config: fmt.Sprintf(ownConfig, filepath.Join(dir, "checkpoints"))}})
+		Config: fmt.Sprintf(ownConfig, filepath.Join(dir, "checkpoints"), elsewhere.URL)}})
 	return r
 }
 

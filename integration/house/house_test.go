@@ -49,7 +49,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/expconf/formula", "master/find", "master/spelling", "master/names", "master/each", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/sched", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/live/updates", "master/mlflow/filter", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/expconf/formula", "master/find", "master/spelling", "master/names", "master/each", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/logs/sink/entry", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/pool/leaving", "master/sched", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/live/updates", "master/mlflow/filter", "master/accounts/scim/protocol", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -105,6 +105,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/server/servertest": {},
 	module + "/master/rest/resttest":     {},
 	module + "/nomad/servers/dockerd":    {},
+	module + "/plugins/notice/cloud":     {"plugins/notice"},
 	module + "/nomad/servers/debian":     {"nomad/servers/dockerd", "nomad/images"},
 }
 
@@ -135,7 +136,7 @@ var rooms = []room{
 	{"master/checkpoints", []string{"master/auth", "master/database", "master/models", "master/rest", wire}, []string{"master/mlflow", "master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/server", "master/experiments", "master/runs"}},
 	{"master/webhook", []string{"master/auth", "master/database", "master/cache", "master/rest", wire}, []string{"master/api", "master/control", "master/control/rows", "master/logs", "master/metrics", "master/webhook/sender", "master/experiments"}},
 	{"master/metrics", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/mlflow", "master/api", "master/attempts", "master/server", "master/server/servertest", "master/experiments", "master/live", "master/runs", "master/schema/rowtest", "master/searches"}},
-	{"master/logs", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/experiments", "master/importer"}},
+	{"master/logs", []string{"master/auth", "master/database", "master/cache", "master/rest", "master/sleep", "master/webhook", wire}, []string{"master/api", "master/attempts", "master/control", "master/server", "master/server/servertest", "master/experiments", "master/importer", "master/logs/sink"}},
 	{"master/contexts", []string{"master/database", "master/rest"}, []string{"master/api", "master/launch", "master/server", "master/tasks", "master/experiments", "master/importer"}},
 	{"master/tasks", []string{"master/accounts", "master/audit", "master/auth", "master/contexts", "master/database", "master/nodes", "master/proxy", "master/rest", "master/terminal", "master/workspaces", wire}, []string{"master/api", "master/attempts", "master/control", "master/control/rows", "master/launch", "master/queue", "master/server", "master/server/servertest", "master/experiments"}},
 	{"master/artifacts", []string{"master/rest", wire}, []string{"master/api", "master/attempts", "master/server", "master/server/servertest"}},

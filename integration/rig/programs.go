@@ -17,8 +17,8 @@ import (
 )
 
 // programs lists Detent's programs: the name and the package of each.
-func programs() [5][2]string {
-	return [5][2]string{{"det-master", "./master"}, {"det", "./cli"}, {"det-runner", "./plugins/runner"}, {"det-remover", "./plugins/remover"}, {"det-gpu", "./plugins/gpu"}}
+func programs() [6][2]string {
+	return [6][2]string{{"det-master", "./master"}, {"det", "./cli"}, {"det-runner", "./plugins/runner"}, {"det-remover", "./plugins/remover"}, {"det-gpu", "./plugins/gpu"}, {"det-notice", "./plugins/notice"}}
 }
 
 // staleAfter is how long an unused folder of programs is kept.

@@ -155,6 +155,16 @@ func (m *master) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 		rest.Gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
 	queue.WriteQuotas(ctx, m.DB, b)
+	if sinks, err := logSinks(ctx, m.DB); err == nil {
+		for _, s := range sinks {
+			of := fmt.Sprintf("{log_sink=%q}", s.Name)
+			rest.Gauge(b, "det_log_sink_lines_sent_total", of, float64(s.Sent))
+			rest.Gauge(b, "det_log_sink_lines_lost_total", of, float64(s.Lost))
+			rest.Gauge(b, "det_log_sink_lines_rejected_total", of, float64(s.Rejected))
+			rest.Gauge(b, "det_log_sink_lines_waiting", of, float64(s.Waiting))
+			rest.Gauge(b, "det_log_sink_failing_seconds", of, s.Failing)
+		}
+	}
 	for _, u := range use {
 		rest.Gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
 		rest.Gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))

@@ -62,3 +62,18 @@ func ChangeSettings(ctx context.Context, db *database.DB, user int, names, value
 	return db.Exec(ctx, `INSERT INTO settings (name, value, user_id) SELECT name, value, $3 FROM unnest($1::text[], $2::text[]) AS s(name, value)
 		ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, user_id = EXCLUDED.user_id, set_at = now()`, names, values, user)
 }
+
+// logSink is how far a system is that receives copies of log lines.
+type logSink struct {
+	Name     string  `db:"name"`
+	Sent     int64   `db:"sent"`
+	Lost     int64   `db:"lost"`
+	Rejected int64   `db:"rejected"`
+	Waiting  int64   `db:"waiting"`
+	Failing  float64 `db:"failing"` // seconds; 0: it takes lines
+}
+
+// logSinks lists the sinks; those of package logs/sink write the rows.
+func logSinks(ctx context.Context, db *database.DB) ([]logSink, error) {
+	return database.Rows[logSink](ctx, db, `SELECT name, sent, lost, rejected, waiting, coalesce(extract(epoch FROM now() - failing_since), 0)::float8 AS failing FROM log_sinks ORDER BY name`)
+}

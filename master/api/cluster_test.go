@@ -272,8 +272,11 @@ func TestMasterAndInfo(t *testing.T) {
 	if at(t, admin.get("/api/v1/master/config").ok().tree(), "config.database") != "…" {
 		t.Error("config")
 	}
+	r.exec(`INSERT INTO log_sinks (name, masters, sent, lost, rejected, waiting, failing_since) VALUES ('otel', 0, 7, 3, 1, 12, now() - interval '1 hour')`)
 	text := string(r.anyone().get("/metrics").ok().body)
-	for _, line := range []string{`det_api_requests_total{method="GET",route="/api/v1/master/config",code="403"} 1`, "det_database_up 1",
+	for _, line := range []string{`det_log_sink_lines_sent_total{log_sink="otel"} 7`, `det_log_sink_lines_lost_total{log_sink="otel"} 3`, `det_log_sink_lines_rejected_total{log_sink="otel"} 1`,
+		`det_log_sink_lines_waiting{log_sink="otel"} 12`, `det_log_sink_failing_seconds{log_sink="otel"} 36`,
+		`det_api_requests_total{method="GET",route="/api/v1/master/config",code="403"} 1`, "det_database_up 1",
 		`det_api_request_seconds_bucket{route="/info",le="+Inf"} 1`, "det_database_connections_allowed 8"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("/metrics lacks %s:\n%s", line, text)

@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/pool/leaving"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/tasks"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -40,7 +40,7 @@ func (d Deps) preemption(ctx context.Context, c *rest.Call, id string, req *v1.A
 func deadlineOf(s Signal) *time.Time {
 	first := s.Drained
 	for _, notice := range s.Notices {
-		if at := pool.LeavingAt(notice); !at.IsZero() && (first == nil || at.Before(*first)) {
+		if at := leaving.At(notice); !at.IsZero() && (first == nil || at.Before(*first)) {
 			first = &at
 		}
 	}

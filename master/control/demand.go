@@ -268,7 +268,7 @@ func (d *demand) joins(id string) bool {
 		return false
 	}
 	n := d.inventories[id].node
-	return d.now.Sub(row.RegisteredAt) < joinsWithin && row.Status != "down" && row.Eligible && !row.Draining && row.Enabled && !row.DrainWanted && leaving(&n) == nil
+	return d.now.Sub(row.RegisteredAt) < joinsWithin && row.Status != "down" && row.Eligible && !row.Draining && row.Enabled && !row.DrainWanted && departureOf(&n) == nil
 }
 
 // nodeOfClass is a node of a class as the configuration describes it, in order and without tasks.

@@ -11,33 +11,43 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/pool/leaving"
 )
 
-// A departure is a notice that a machine goes away: its node's meta detent.leaving, which a
-// cloud's notice or an operator sets.
+// A departure is a notice that a machine goes away: its node's meta detent.leaving, which
+// det-notice sets for a cloud, or an operator.
 type departure struct {
 	at   time.Time // zero if the notice has no time that can be read
 	said string
+	why  string // in words; "" if the notice says no reason
 }
 
-// maxNotice bounds the text of a notice in messages.
+// maxNotice bounds the texts of a notice in messages.
 const maxNotice = 64
 
-// leaving returns the notice of a node; nil if it has none.
-func leaving(n *cluster.Node) *departure {
-	said, _ := n.Fact(pool.LeavingMeta)
+// departureOf returns the notice of a node; nil if it has none.
+func departureOf(n *cluster.Node) *departure {
+	said, _ := n.Fact("meta." + leaving.Key)
 	if said == "" {
 		return nil
 	}
-	return &departure{at: pool.LeavingAt(said), said: said}
+	why, _ := n.Fact("meta." + leaving.WhyKey)
+	return &departure{at: leaving.At(said), said: said, why: why}
 }
 
 // String follows the name of the node in messages.
 func (d *departure) String() string {
-	if d.at.IsZero() {
-		return fmt.Sprintf("goes away (its meta detent.leaving is %.*q, which is not a time such as 2026-11-23T14:05:00Z or 1795442700)", maxNotice, d.said)
+	text := "goes away"
+	switch {
+	case !d.at.IsZero():
+		text += " at " + d.at.Format(time.RFC3339)
+	case d.why == "":
+		text += fmt.Sprintf(" (its meta detent.leaving is %.*q, which is not a time such as 2026-11-23T14:05:00Z or 1795442700)", maxNotice, d.said)
 	}
-	return "goes away at " + d.at.Format(time.RFC3339)
+	if d.why != "" {
+		text += fmt.Sprintf(" (%.*q)", maxNotice, d.why)
+	}
+	return text
 }
 
 // leaving returns the notice of a node; nil if it has none, or if its row cannot be read.
@@ -46,7 +56,7 @@ func (p *Snapshot) leaving(row *nodes.Row) *departure {
 	if err != nil {
 		return nil
 	}
-	return leaving(&n)
+	return departureOf(&n)
 }
 
 // isSpot reports whether a node's machine can go away at any time.
@@ -78,7 +88,7 @@ func (d *attemptPass) excuse(a *rows.LiveAllocation, end lifecycle.Step) string 
 		if err != nil {
 			continue
 		}
-		if goes := leaving(&n); goes != nil {
+		if goes := departureOf(&n); goes != nil {
 			return fmt.Sprintf("not counted as a failure: node %s %s", row.Name, goes)
 		}
 		if of != nil && isSpot(of, &n) && row.Status != "ready" {

@@ -28,8 +28,8 @@ func TestAMachineGoesAway(t *testing.T) {
 	e := b.submit(oneTrial)
 	first := b.start(e, 0)
 	here := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, first)
-	b.facts(here, map[string]string{"meta.detent.leaving": "1893553445"})
-	b.preempted(first, "node "+here+" goes away at 2030-01-02T03:04:05Z")
+	b.facts(here, map[string]string{"meta.detent.leaving": "1893553445", "meta.detent.leaving.why": "the rack moves"})
+	b.preempted(first, "node "+here+` goes away at 2030-01-02T03:04:05Z ("the rack moves")`)
 	if s, err := attempts.ReadSignal(t.Context(), b.db, first); err != nil || !slices.Equal(s.Notices, []string{"1893553445"}) {
 		t.Errorf("the signal: %+v %v", s, err)
 	}
@@ -38,7 +38,7 @@ func TestAMachineGoesAway(t *testing.T) {
 	if there := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, second); there == here {
 		t.Error("it goes on where it was")
 	}
-	if got := b.text(`SELECT outcome || ': ' || exit_reason FROM allocations WHERE id = $1`, first); got != "lost: exit code 137; not counted as a failure: node "+here+" goes away at 2030-01-02T03:04:05Z" {
+	if got := b.text(`SELECT outcome || ': ' || exit_reason FROM allocations WHERE id = $1`, first); got != "lost: exit code 137; not counted as a failure: node "+here+` goes away at 2030-01-02T03:04:05Z ("the rack moves")` {
 		t.Error(got)
 	}
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
@@ -51,6 +51,9 @@ func TestAMachineGoesAway(t *testing.T) {
 	third := b.newest(e)
 	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, third); !strings.Contains(got, "goes away at 2030-01-02T03:04:05Z") {
 		t.Errorf("it waits as %q", got)
+	}
+	if got := (&departure{said: "unknown", why: "det-notice: \x1b[31m" + strings.Repeat("a", 1000)}).String(); got != `goes away ("det-notice: \x1b[31m`+strings.Repeat("a", 64-17)+`")` {
+		t.Error(got)
 	}
 	b.facts(here, nil) // the notice was withdrawn
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")

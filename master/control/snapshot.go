@@ -202,8 +202,8 @@ func usable(row nodes.Row, n cluster.Node, p *pool.Pool) (bool, string) {
 		return false, "is draining in Nomad"
 	case !row.Eligible:
 		return false, "is not eligible in Nomad"
-	case leaving(&n) != nil:
-		return false, leaving(&n).String()
+	case departureOf(&n) != nil:
+		return false, departureOf(&n).String()
 	case row.DrainWanted:
 		return false, "is draining"
 	case !row.Enabled:

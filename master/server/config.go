@@ -120,6 +120,8 @@ type Config struct {
 	WebIdentity WebIdentityConfig `yaml:"web_identity"`
 	// For how long the logs of tasks are kept ([logs](../logs.md)).
 	Retention RetentionConfig `yaml:"retention_policy"`
+	// Systems that receive copies of log lines ([logs](../logs.md#copies-for-other-systems)).
+	LogSinks []LogSinkConfig `yaml:"log_sinks"`
 	// Requests to webhooks ([webhooks](../webhooks.md)).
 	Webhooks WebhooksConfig `yaml:"webhooks"`
 	// Region of S3, for tasks and for the master. The default is us-east-1, unless the

@@ -34,6 +34,7 @@ func (c *Config) check() []string {
 	c.checkTasks(&k)
 	c.checkIngress(&k)
 	c.checkRetention(&k)
+	c.checkLogSinks(&k)
 	c.checkEdge(&k)
 	c.checkConnections(&k)
 	c.TLS.check(&k)

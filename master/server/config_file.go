@@ -218,7 +218,7 @@ var determinedKeys = map[string]string{
 	"port":                                  "listen: host:port",
 	"root":                                  "nothing: the pages are in det-master",
 	"log":                                   "log_level",
-	"logging":                               "nothing: logs are in PostgreSQL, and det and the API read them there",
+	"logging":                               "log_sinks, for copies of log lines in OTLP or syslog; det and the API read the lines in PostgreSQL",
 	"config_file":                           "the flag --config of det-master",
 	"enable_cors":                           "nothing: pages of other origins may not call the API",
 	"telemetry":                             "nothing: Detent sends no telemetry",

@@ -40,6 +40,7 @@ func TestConfigurationPage(t *testing.T) {
 	p.section("General", "", reflect.ValueOf(cfg))
 	p.section("resource_pools", "", reflect.ValueOf(pool))
 	p.section("identity_providers", "", reflect.ValueOf(OIDCConfig{}))
+	p.section("log_sinks", "", reflect.ValueOf(LogSinkConfig{}))
 	if len(p.silent) > 0 {
 		t.Errorf("these fields have no comment: %s", strings.Join(p.silent, ", "))
 	}
@@ -86,7 +87,7 @@ func (p *page) section(title, prefix string, v reflect.Value) {
 		if section := v.Field(i).Kind() == reflect.Struct; section {
 			parts = append(parts, part{prefix + name, v.Field(i)})
 			shown = "[below](#" + strings.ReplaceAll(prefix+name, ".", "") + ")"
-		} else if name == "resource_pools" || name == "identity_providers" {
+		} else if name == "resource_pools" || name == "identity_providers" || name == "log_sinks" {
 			shown = "[below](#" + name + ")"
 		}
 		p.line(fmt.Sprintf("| `%s%s` | %s | %s |", prefix, name, shown, comment))

@@ -216,16 +216,16 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *masterlog.Handl
 	}
 	defer closeLoop()
 	served.Loop, served.Demand = loop.Stats, loop.Demand
-	events, err := m.newSender()
+	sends, err := m.newSends()
 	if err != nil {
 		return err
 	}
-	served.Webhooks = events
+	served.Webhooks = sends.events
 	a = api.New(ctx, served, m.db, m.bus, identity{m.nomad, m.regions}, members{found}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)
-		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
+		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, leading(loop, sends))
 	}()
 	listens := make(chan error, 1)
 	go func() { listens <- a.Router().Listen(m.cfg.TLS.secure(m.conns.limit(ln))) }()

@@ -82,7 +82,7 @@ func marked(t *testing.T, v reflect.Value, at string, want map[string]string) {
 		case f.Kind() == reflect.String:
 			f.SetString(text)
 			// Whoever adds a secret adds it here: these are all that the file can have.
-			if slices.Contains([]string{"initial_password", "nomad.token", "nomad.regions.0.token", "consul.token", "vault.token", "webhooks.signing_key", "identity_providers.0.client_secret", "scim.auth.token", "scim.auth.password"}, key) {
+			if slices.Contains([]string{"initial_password", "nomad.token", "nomad.regions.0.token", "consul.token", "vault.token", "webhooks.signing_key", "log_sinks.0.token", "identity_providers.0.client_secret", "scim.auth.token", "scim.auth.password"}, key) {
 				text = hidden
 			}
 		case f.Kind() == reflect.Int:

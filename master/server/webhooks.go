@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/logs/sink"
 	"github.com/detent-ml/detent/master/webhook/sender"
 )
 
@@ -53,10 +54,21 @@ func (c *Config) webhookNetworks() ([]netip.Prefix, error) {
 	return list, err
 }
 
-// newSender returns what sends events to webhooks.
-func (m *master) newSender() (*sender.Sender, error) {
+// sends is what a leader sends besides the jobs of tasks.
+type sends struct {
+	events *sender.Sender
+	sinks  []*sink.Sink
+}
+
+// newSends returns what sends events to webhooks, and copies of log lines.
+func (m *master) newSends() (s sends, err error) {
 	cfg, err := m.cfg.senderConfig()
-	return sender.New(cfg, m.db, m.bus, m.log), err
+	if err != nil {
+		return s, err
+	}
+	s.events = sender.New(cfg, m.db, m.bus, m.log)
+	s.sinks, err = m.newSinks()
+	return s, err
 }
 
 func (c *Config) senderConfig() (sender.Config, error) {
@@ -64,14 +76,17 @@ func (c *Config) senderConfig() (sender.Config, error) {
 	return sender.Config{BaseURL: c.Webhooks.BaseURL, SigningKey: c.Webhooks.SigningKey, Allow: allow}, err
 }
 
-// leading runs what only the leader does: the control loop, and the deliveries of events.
-func leading(loop *control.Loop, events *sender.Sender) func(ctx context.Context, l *control.Leadership) {
+// leading runs what only the leader does: the control loop, the deliveries of events, and copies of log lines.
+func leading(loop *control.Loop, s sends) func(ctx context.Context, l *control.Leadership) {
 	return func(ctx context.Context, l *control.Leadership) {
 		var parts sync.WaitGroup
 		defer parts.Wait()
 		ctx, end := context.WithCancel(ctx)
 		defer end()
-		parts.Go(func() { events.Run(ctx, l.Term, l.Holds) })
+		parts.Go(func() { s.events.Run(ctx, l.Term, l.Holds) })
+		for _, one := range s.sinks {
+			parts.Go(func() { one.Run(ctx, l.Term, l.Holds) })
+		}
 		loop.Run(ctx, l)
 	}
 }

@@ -25,6 +25,9 @@ func (b *builder) archives(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := b.notice(ctx, t); err != nil {
+			return err
+		}
 		settings, err := b.tree(modules["det-scaler"])
 		if err != nil {
 			return err
@@ -40,6 +43,19 @@ func (b *builder) archives(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// notice packs det-notice with its job and its policy.
+func (b *builder) notice(ctx context.Context, t Target) error {
+	var files []entry
+	for _, name := range []string{"nomad/notice.nomad.hcl", "nomad/policies/det-notice.policy.hcl"} {
+		found, err := b.tree(name)
+		if err != nil {
+			return err
+		}
+		files = append(files, found...)
+	}
+	return b.single(ctx, "det-notice", t, files...)
 }
 
 // whole is the content of det-master's archive: a whole installation, and what else a cluster on one machine needs, with the Python
@@ -80,7 +96,7 @@ func isFile(path string) bool {
 }
 
 // installed are the programs of an installation.
-var installed = []string{"det-master", "det-runner", "det-remover", "det"}
+var installed = []string{"det-master", "det-runner", "det-remover", "det-notice", "det"}
 
 // installation is the content of an installation with these programs.
 func (b *builder) installation(ctx context.Context, t Target, names []string) ([]entry, error) {
@@ -105,7 +121,7 @@ func (b *builder) installation(ctx context.Context, t Target, names []string) ([
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/postgres.nomad.hcl", "nomad/postgres.volume.hcl", "nomad/policies", "nomad/vault", "nomad/ingress", "docs/operate"} {
+	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/notice.nomad.hcl", "nomad/postgres.nomad.hcl", "nomad/postgres.volume.hcl", "nomad/policies", "nomad/vault", "nomad/ingress", "docs/operate"} {
 		files, err := b.tree(name)
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ var sources = map[string]string{
 	"det-master":  "./master",
 	"det-runner":  "./plugins/runner",
 	"det-remover": "./plugins/remover",
+	"det-notice":  "./plugins/notice",
 	"det":         "./cli",
 	"det-gpu":     "./plugins/gpu",
 	"det-scaler":  ".",
@@ -26,7 +27,7 @@ var modules = map[string]string{"det-scaler": "nomad/autoscaler"}
 // programs builds the programs for the archives.
 func (b *builder) programs(ctx context.Context) error {
 	for _, t := range b.Servers {
-		for _, name := range []string{"det-master", "det-runner", "det-remover", "det", "det-scaler"} {
+		for _, name := range []string{"det-master", "det-runner", "det-remover", "det-notice", "det", "det-scaler"} {
 			if err := b.compile(ctx, name, t, ""); err != nil {
 				return err
 			}

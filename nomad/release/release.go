@@ -29,7 +29,7 @@ var (
 type Options struct {
 	Root    string   // of the checkout
 	Out     string   // the target folder, which must be empty
-	Servers []Target // platforms of det-master, det-runner, det-remover, det-gpu and det-scaler
+	Servers []Target // platforms of det-master, det-runner, det-remover, det-notice, det-gpu and det-scaler
 	Clients []Target // platforms of det
 	Python  string   // a Python with pip, which makes the wheel; "": no wheel
 	// ArchivesOnly omits the bill of materials and the wheel. For tests.

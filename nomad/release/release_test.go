@@ -67,7 +67,7 @@ func testNames(t *testing.T, files []string, here Target) {
 	for _, f := range files {
 		names = append(names, filepath.Base(f))
 	}
-	for _, want := range []string{"det-master_%s_%s.tar.gz", "det-master-image_%s_%s.tar.gz", "det-runner_%s_%s.tar.gz", "det-remover_%s_%s.tar.gz", "det-scaler_%s_%s.tar.gz", "det_%s_%s.tar.gz"} {
+	for _, want := range []string{"det-master_%s_%s.tar.gz", "det-master-image_%s_%s.tar.gz", "det-runner_%s_%s.tar.gz", "det-remover_%s_%s.tar.gz", "det-notice_%s_%s.tar.gz", "det-scaler_%s_%s.tar.gz", "det_%s_%s.tar.gz"} {
 		if name := fmt.Sprintf(want, v1.Version, here); !slices.Contains(names, name) {
 			t.Errorf("%s is missing: %v", name, names)
 		}
