@@ -15,7 +15,7 @@ import (
 // any folder of a node into a container in which the user is root controls the node; therefore
 // the operators of a pool list what is allowed.
 type ContainerLimits struct {
-	HostPaths    []string // allowed in bind_mounts and checkpoint_storage: see HostPath
+	HostPaths    []string // allowed in bind_mounts and checkpoint_storage: see package hostpath
 	Devices      []string // allowed in resources.devices: a path, or /dev/x/* for all paths below /dev/x
 	Capabilities []string // allowed in add_capabilities
 	// Operators' are the mounts and devices of the cluster's own configuration; the lists above

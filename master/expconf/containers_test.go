@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/expconf/hostpath"
 )
 
 func limitsForTest() *ContainerLimits {
@@ -126,16 +128,16 @@ func readOnlyWarnings(t *testing.T, can Capabilities, more string) (list []strin
 
 // TestHostPaths: what an entry allows, and which entries would let a task replace what another entry allows.
 func TestHostPaths(t *testing.T) {
-	for entry, want := range map[string]HostPath{
+	for entry, want := range map[string]hostpath.Entry{
 		"/data": {Path: "/data"}, "/data/": {Path: "/data"}, "/data/*": {Path: "/data", Each: true}, "/a/../data/*:rw": {Path: "/data", Each: true, Write: true},
 		"/data:rw": {Path: "/data", Write: true}, "/*": {Path: "/", Each: true}, "/": {Path: "/"},
 	} {
-		if got := ParseHostPath(entry); got != want || HostPathProblem(entry) != "" || ParseHostPath(got.String()) != want {
+		if got := hostpath.Parse(entry); got != want || hostpath.Problem(entry) != "" || hostpath.Parse(got.String()) != want {
 			t.Errorf("%s is read as %+v (%s), want %+v", entry, got, got, want)
 		}
 	}
 	for _, entry := range []string{"", "data", "data/*", "/da*", "/*/x", "/data:ro", "/data:rw/*", "/da:ta", "*:rw"} {
-		if HostPathProblem(entry) == "" {
+		if hostpath.Problem(entry) == "" {
 			t.Errorf("%q is accepted", entry)
 		}
 	}
@@ -147,7 +149,7 @@ func TestHostPaths(t *testing.T) {
 		{"/data/a/*", "/data/*", true}, {"/data/a", "/data/*", false}, {"/data/a/b", "/data/*", true}, {"/data", "/data", false},
 		{"/data/a", "/data", true}, {"/database", "/data", false}, {"/*", "/data", false}, {"/", "/", false}, {"/data", "/", true}, {"/data", "/*", false}, {"/data/a", "/*", true},
 	} {
-		if got := ParseHostPath(c.entry).InWritable(ParseHostPath(c.writable)); got != c.in {
+		if got := hostpath.Parse(c.entry).InWritable(hostpath.Parse(c.writable)); got != c.in {
 			t.Errorf("%s in %s: %v, want %v", c.entry, c.writable, got, c.in)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/hostpath"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -84,7 +85,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q; for tasks on one node set the pool's network_mode", *m)
 	}
 	for _, entry := range p.Docker.HostPaths {
-		if problem := expconf.HostPathProblem(entry); problem != "" {
+		if problem := hostpath.Problem(entry); problem != "" {
 			k.fail(at+".docker.allowed_host_paths", "%s; found %q", problem, entry)
 		}
 	}

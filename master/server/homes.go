@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/hostpath"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -25,7 +25,7 @@ func (c *Config) checkHomes(k *checker, at string, p PoolConfig) {
 	}
 	for _, other := range c.Pools {
 		for _, open := range other.Docker.HostPaths {
-			if overlaps(expconf.ParseHostPath(open).Path, homes) {
+			if overlaps(hostpath.Parse(open).Path, homes) {
 				k.fail(at, "%q in allowed_host_paths of pool %s lets tasks mount the folders of all users", open, other.Name)
 			}
 		}

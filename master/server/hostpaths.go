@@ -5,12 +5,12 @@ import (
 	"path"
 	"strings"
 
-	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/hostpath"
 )
 
 // A mountable is a folder or file of the nodes that containers mount, and the key that names it.
 type mountable struct {
-	expconf.HostPath
+	hostpath.Entry
 	key string
 }
 
@@ -21,9 +21,9 @@ func (c *Config) checkMounts(k *checker) {
 	all := c.mountables()
 	for _, m := range all {
 		for _, w := range all {
-			if w.Write && m.InWritable(w.HostPath) {
+			if w.Write && m.InWritable(w.Entry) {
 				k.fail(m.key, "%q is in a folder to which tasks may write, by %q of %s: a task could put a link to any folder of the node in its place; "+
-					"remove one of both, or let tasks only read the outer one", m.HostPath, w.HostPath, w.key)
+					"remove one of both, or let tasks only read the outer one", m.Entry, w.Entry, w.key)
 			}
 		}
 	}
@@ -39,14 +39,14 @@ func (c *Config) mountables() (all []mountable) {
 		images = true
 		at := fmt.Sprintf("resource_pools[%d]", i)
 		for _, entry := range p.Docker.HostPaths {
-			all = append(all, mountable{expconf.ParseHostPath(entry), at + ".docker.allowed_host_paths"})
+			all = append(all, mountable{hostpath.Parse(entry), at + ".docker.allowed_host_paths"})
 		}
 		for _, entry := range p.Docker.Devices {
 			dir, each := strings.CutSuffix(entry, "/*")
-			all = append(all, mountable{expconf.HostPath{Path: path.Clean("/" + dir), Each: each}, at + ".docker.allowed_devices"})
+			all = append(all, mountable{hostpath.Entry{Path: path.Clean("/" + dir), Each: each}, at + ".docker.allowed_devices"})
 		}
 		if p.Homes != "" {
-			all = append(all, mountable{expconf.HostPath{Path: path.Clean("/" + p.Homes), Each: true, Write: true}, at + ".homes"})
+			all = append(all, mountable{hostpath.Entry{Path: path.Clean("/" + p.Homes), Each: true, Write: true}, at + ".homes"})
 		}
 		all = append(all, defaultMounts(p.TaskContainerDefaults, at+".task_container_defaults.bind_mounts")...)
 	}
@@ -54,7 +54,7 @@ func (c *Config) mountables() (all []mountable) {
 		return nil
 	}
 	if storage, err := c.storage(); err == nil && storage.HostPath != "" {
-		all = append(all, mountable{expconf.HostPath{Path: path.Clean("/" + storage.HostPath), Write: true}, "checkpoint_storage.host_path"})
+		all = append(all, mountable{hostpath.Entry{Path: path.Clean("/" + storage.HostPath), Write: true}, "checkpoint_storage.host_path"})
 	}
 	return append(all, defaultMounts(c.TaskContainerDefaults, "task_container_defaults.bind_mounts")...)
 }
@@ -66,7 +66,7 @@ func defaultMounts(section any, key string) (all []mountable) {
 		return nil
 	}
 	for _, m := range d.BindMounts {
-		all = append(all, mountable{expconf.HostPath{Path: path.Clean("/" + m.HostPath), Write: m.ReadOnly == nil || !*m.ReadOnly}, key})
+		all = append(all, mountable{hostpath.Entry{Path: path.Clean("/" + m.HostPath), Write: m.ReadOnly == nil || !*m.ReadOnly}, key})
 	}
 	return all
 }
