@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -212,7 +213,8 @@ func heldIn(out io.Writer, o heldOptions, tables []*table, s setting) error {
 	}
 	fmt.Fprintln(w)
 	for _, m := range heldMethods() {
-		if !strings.Contains(m.name, o.only) {
+		alone := slices.ContainsFunc(tables, func(t *table) bool { return t.relative == nil })
+		if !strings.Contains(m.name, o.only) || alone && strings.HasSuffix(m.name, "a relative") {
 			continue
 		}
 		all := make([][]float64, len(budgets)) // by budget and seed: the mean of all tables
@@ -220,9 +222,6 @@ func heldIn(out io.Writer, o heldOptions, tables []*table, s setting) error {
 			all[i] = make([]float64, o.seeds)
 		}
 		for _, t := range tables {
-			if strings.HasSuffix(m.name, "a relative") && t.relative == nil {
-				return fmt.Errorf("no other table has the hyperparameters of %s", t.Name)
-			}
 			runs, err := t.seeds(o, m, s)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", m.name, t.Name, err)
