@@ -99,7 +99,7 @@ func (t *term) submitItems(ctx context.Context, list []rows.Work) ([]item, error
 	}
 	t.later(ctx, list, err)
 	if len(list) == 1 {
-		return nil, t.failed(list[0], err)
+		return nil, t.failed(ctx, list[0], err)
 	}
 	began := time.Now()
 	for _, w := range list {
@@ -163,7 +163,7 @@ func (t *term) submit(ctx context.Context, s rows.PendingSubmission) error {
 	if outcome != cluster.Done {
 		result.Failure = text(err)
 	}
-	err = t.storeResult(s.ID, func(ctx context.Context, tx *database.DB) error {
+	err = t.storeResult(ctx, s.ID, func(ctx context.Context, tx *database.DB) error {
 		if outcome == cluster.Done && len(job.Secrets) > 0 {
 			if err := auditMount(ctx, tx, &s, &job); err != nil {
 				return err
@@ -185,16 +185,16 @@ func (t *term) stop(ctx context.Context, w rows.Work) error {
 		return err
 	})
 	if outcome == cluster.Done {
-		err := t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.RecordStopped(ctx, tx, w.Subject) }, nil)
+		err := t.storeResult(ctx, w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.RecordStopped(ctx, tx, w.Subject) }, nil)
 		sleep.Wake(t.calls.done) // an attempt that has not started ends in the next cycle
 		return err
 	}
-	return t.failed(w, err)
+	return t.failed(ctx, w, err)
 }
 
 // failed keeps work in the queue, to be tried again, and returns why it failed.
-func (t *term) failed(w rows.Work, why error) error {
-	return t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error {
+func (t *term) failed(ctx context.Context, w rows.Work, why error) error {
+	return t.storeResult(ctx, w.Subject, func(ctx context.Context, tx *database.DB) error {
 		return rows.WorkFailed(ctx, tx, w.Kind, w.Subject, text(why), retryDelay(w.Tries))
 	}, why)
 }
@@ -211,7 +211,7 @@ func (t *term) part(ctx context.Context, w rows.Work, do func(tx *database.DB) (
 		return rows.WorkContinues(ctx, tx, w.Kind, w.Subject)
 	})
 	if err != nil {
-		return false, t.failed(w, err)
+		return false, t.failed(ctx, w, err)
 	}
 	return done, nil
 }
@@ -232,4 +232,3 @@ func (t *term) later(ctx context.Context, list []rows.Work, cause error) {
 		t.log.Warn("could not begin queued work; it will be retried", "term", t.lead.Term, "kind", list[0].Kind, "pieces", len(list), "error", cause)
 	}
 }
-

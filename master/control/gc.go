@@ -47,9 +47,9 @@ func retryGC(t rows.LiveTask, run int, end lifecycle.Step) bool {
 func (t *term) gc(ctx context.Context, w rows.Work) error {
 	err := t.safely(w.Subject, func() error { return t.planGC(ctx, w) })
 	if err == nil || errors.Is(err, database.ErrStale) { // if stale, the next load queues the decision again
-		return t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.WorkDone(ctx, tx, w.Kind, w.Subject) }, nil)
+		return t.storeResult(ctx, w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.WorkDone(ctx, tx, w.Kind, w.Subject) }, nil)
 	}
-	return t.failed(w, err)
+	return t.failed(ctx, w, err)
 }
 
 func (t *term) planGC(ctx context.Context, w rows.Work) error {

@@ -60,7 +60,7 @@ func (t *term) queueReads(ctx context.Context, tx *database.DB, facts []rows.Mem
 // counts as read, and the attempt ends without the exit of this member. A try counts before it begins: if
 // the files end the master, the next one does not read them for ever.
 func (t *term) read(ctx context.Context, w rows.Work) error {
-	err := t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.WorkTried(ctx, tx, w.Kind, w.Subject) }, nil)
+	err := t.storeResult(ctx, w.Subject, func(ctx context.Context, tx *database.DB) error { return rows.WorkTried(ctx, tx, w.Kind, w.Subject) }, nil)
 	if err != nil {
 		return err
 	}
@@ -78,12 +78,12 @@ func (t *term) read(ctx context.Context, w rows.Work) error {
 			t.log.Warn("could not read what a member of an attempt left on its node", "term", t.lead.Term, "allocation_id", m.AllocationID,
 				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
 		}
-		err = errors.Join(err, t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error {
+		err = errors.Join(err, t.storeResult(ctx, w.Subject, func(ctx context.Context, tx *database.DB) error {
 			return rows.MarkLeftoverRead(ctx, tx, m.AllocationID, m.Rank)
 		}, nil))
 	}
 	sleep.Wake(t.calls.done)
-	return t.storeResult(w.Subject, func(ctx context.Context, tx *database.DB) error {
+	return t.storeResult(ctx, w.Subject, func(ctx context.Context, tx *database.DB) error {
 		if err == nil {
 			return rows.WorkDone(ctx, tx, w.Kind, w.Subject)
 		}

@@ -230,7 +230,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	}
 	t := &term{Loop: l, lead: lead, load: rows.NewLiveCache(l.db).Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
-	t.calls, t.results = newCalls(t), newResults(t)
+	t.calls, t.results = newCalls(t), newResults(ctx, t)
 	t.lanes = t.newLanes()
 	return t, t.openViews(ctx)
 }

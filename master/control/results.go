@@ -22,9 +22,9 @@ func subjectOf(r *result) string { return r.subject }
 
 // newResults stores the results of calls that end at the same time in one commit, with one look at the fence. A result that
 // cannot be stored is found, and keeps no other one from being stored.
-func newResults(t *term) *database.GroupCommit[string, *result] {
+func newResults(ctx context.Context, t *term) *database.GroupCommit[string, *result] {
 	return database.NewGroupCommit(maxResults, subjectOf, func(batch []*database.Queued[*result]) {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
 		// All transactions lock rows in this order.
 		slices.SortFunc(batch, func(a, b *database.Queued[*result]) int { return cmp.Compare(a.Item.subject, b.Item.subject) })
@@ -45,7 +45,7 @@ func (t *term) storeResults(ctx context.Context, batch []*database.Queued[*resul
 }
 
 // storeResult writes the result of a call, whose context may have ended, and returns the error of the call as well.
-func (t *term) storeResult(subject string, write func(ctx context.Context, tx *database.DB) error, call error) error {
-	_, err := t.results.Do(context.Background(), &result{subject, write})
+func (t *term) storeResult(ctx context.Context, subject string, write func(ctx context.Context, tx *database.DB) error, call error) error {
+	_, err := t.results.Do(context.WithoutCancel(ctx), &result{subject, write})
 	return errors.Join(call, err)
 }

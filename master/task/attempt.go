@@ -46,7 +46,7 @@ type Row struct {
 	WarmConfig     json.RawMessage `db:"warm_config"`   // configuration of the experiment of that checkpoint
 	WarmOwner      int             `db:"warm_owner"`
 	Unstarted      int             `db:"unstarted"` // attempts of its task in a row before it that did not start
-	Shows          []ShownTrial    `db:"-"` // if it is a TensorBoard
+	Shows          []ShownTrial    `db:"-"`         // if it is a TensorBoard
 }
 
 // Kind is the kind of object that users start with such an attempt.
