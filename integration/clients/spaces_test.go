@@ -13,10 +13,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// spaces is a search with everything that Determined's configurations do not have.
+// spaces is a search with everything that Determined's configurations do not have. It keeps all checkpoints: the client lists them page by
+// page, and fails if the list becomes shorter meanwhile.
 const spaces = `
 name: spaces
 entrypoint: python3 train.py
+checkpoint_storage: {save_trial_best: 99, save_trial_latest: 99}
 searcher:
   name: random
   metric: loss

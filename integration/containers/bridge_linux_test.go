@@ -180,7 +180,7 @@ func (d *inContainers) beside(t *testing.T, pool string) string {
 
 // shellOnBridge tests ssh into a container, through the gateway.
 func (d *inContainers) shellOnBridge(t *testing.T, pool string) {
-	out, err := d.Det(t, "shell", "start", "--config", "resources.slots=0", "--config", "resources.resource_pool="+pool, "--", `echo "in $DET_TASK_TYPE on $DET_NETWORK"; ls /alloc/bin; exit 7`)
+	out, err := d.Det(t, "shell", "start", "--config", "resources.slots=0", "--config", "resources.resource_pool="+pool, "--", `echo "in $DET_TASK_TYPE on $DET_NETWORK"; ls /det-*; exit 7`)
 	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
 		t.Fatalf("%v\n%s", err, out)
 	}
