@@ -20,11 +20,11 @@ again    := "go run ./integration/again"
 # wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
 parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch,venv mlflow,venv optuna' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
 
-# Tests of one package that run side by side: five streams of tests (three packages on clusters, two of the other lane) keep
+# Tests of one package that run side by side: four streams of tests (two lanes, two packages at a time in each) keep
 # two cores busy as it is, and more of them only make each other late.
 parallel := "$(( (" + num_cpus() + " + 1) / 2 ))"
 
-# The tests on clusters, three packages at a time, because clusters wait most of their time: those that take longest begin first.
+# The tests on clusters, two packages at a time: those that take longest begin first.
 subjects := "./integration/frameworks ./integration/containers ./integration/pages ./integration/clients ./integration/storage ./integration/faults ./integration/experiments ./integration/guides ./integration/..."
 
 # what there is
@@ -182,7 +182,7 @@ integration-acl: build test-servers
 integration: made test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags "-vet=off -shuffle=on -p 3 -parallel {{ parallel }} -timeout 60m" {{ subjects }}
+        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags "-vet=off -shuffle=on -p 2 -parallel {{ parallel }} -timeout 60m" {{ subjects }}
 
 # random requests to each operation of the API: just fuzz (package-tests have it too), or hours long: just fuzz long, or the same requests once more: just fuzz short SEED
 fuzz part="short" seed="":
