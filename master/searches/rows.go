@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/jsontext"
 )
 
@@ -60,6 +61,9 @@ func MemoryOf(ctx context.Context, db *database.DB, experiment int) (int64, erro
 func AppendOperations(ctx context.Context, db *database.DB, room *experiments.Memory, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
 	if err := jsontext.Storable(body); err != nil {
 		return false, err
+	}
+	if err := jsontext.CheckDigits(body); err != nil { // of the whole event, which each master reads at once
+		return false, fault.New(fault.Invalid, "%w", err)
 	}
 	errLate := errors.New("another event has come")
 	err = db.Tx(ctx, func(tx *database.DB) error {
