@@ -100,6 +100,11 @@ func TestAProgramProposesTrials(t *testing.T) {
 	if end, _ := p.news(last); end.State != "STATE_COMPLETED" {
 		t.Errorf("at the end: %+v", end)
 	}
+	killed := me.create(proposedYAML)
+	r.moves(killed, "PAUSED", "CANCELED")
+	if news, _ := me.prompter(killed).news(""); news.Wanted != 0 || news.Room != 0 {
+		t.Errorf("a killed search wants proposals: %+v", news)
+	}
 	p.get(p.path+"news?after="+fmt.Sprint(int64(math.MaxInt64))).says(400, "has only")
 	p.get(p.path+"news?after=-2").says(400, "after")
 }
@@ -220,6 +225,39 @@ func TestAProposalIsRepeated(t *testing.T) {
 	if news, _ := p.news(""); news.Next != 4 || len(news.Trials)+news.Waiting != 4 {
 		t.Errorf("the news are %+v", news)
 	}
+}
+
+// TestNewsOfLargeTrials: answers have a megabyte of hyperparameters, and a program reads on.
+func TestNewsOfLargeTrials(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	long := strings.Repeat("x", 30_000)
+	id := me.create("name: x\nentrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 120, max_concurrent_trials: 120, sampler: program}\nhyperparameters: {a: {type: categorical, vals: [" + long + ", y]}}\n")
+	p := me.prompter(id)
+	for part := range 12 {
+		var list []string
+		for i := range 10 {
+			list = append(list, fmt.Sprintf(`{"key":"%d.%d","hparams":{"a":%q}}`, part, i, long))
+		}
+		p.propose(list...).ok()
+	}
+	first, next := p.news("")
+	rest, last := p.news(next)
+	if !first.More || len(first.Trials) != 30 || first.Next != 3 || rest.More == false || len(rest.Trials) != 30 || last != "6" {
+		t.Errorf("the first answer has %d trials up to event %d, the next one %d up to %s", len(first.Trials), first.Next, len(rest.Trials), last)
+	}
+}
+
+// TestNoProposalsForUnmanaged: programs of an unmanaged experiment create its trials; proposals would wait for ever, in memory that nobody granted.
+func TestNoProposalsForUnmanaged(t *testing.T) {
+	r := newRig(t, everySearcher)
+	me := r.user("determined")
+	p := me.prompter(me.create(proposedYAML, `"unmanaged":true`))
+	p.propose(proposal("a", 0.5, 1)).says(400, "is unmanaged")
+	p.get(p.path+"news").says(400, "is unmanaged")
+	custom := fmt.Sprintf("/api/v1/experiments/%d/searcher_", me.create("name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n", `"unmanaged":true`))
+	me.get(custom+"events").says(400, "is unmanaged")
+	me.post(custom+"operations", `{"searcherOperations":[]}`).says(400, "is unmanaged")
 }
 
 // TestOthersDoNotPropose: who may not change an experiment cannot propose its trials or read its news, and whoever may not see it
