@@ -100,6 +100,11 @@ func TestAProgramProposesTrials(t *testing.T) {
 	if end, _ := p.news(last); end.State != "STATE_COMPLETED" {
 		t.Errorf("at the end: %+v", end)
 	}
+	killed := me.create(proposedYAML)
+	r.moves(killed, "PAUSED", "CANCELED")
+	if news, _ := me.prompter(killed).news(""); news.Wanted != 0 || news.Room != 0 {
+		t.Errorf("a killed search wants proposals: %+v", news)
+	}
 	p.get(p.path+"news?after="+fmt.Sprint(int64(math.MaxInt64))).says(400, "has only")
 	p.get(p.path+"news?after=-2").says(400, "after")
 }
@@ -156,6 +161,7 @@ func TestHostileProposals(t *testing.T) {
 		{`{"key":"a"}`, []string{"not a JSON object"}},
 		{`{"key":"","hparams":{"lr":0.5,"net.depth":1}}`, []string{"proposals[0]: it needs a key"}},
 		{`{"key":"a\u0000","hparams":{"lr":0.5,"net.depth":1}}`, nil},
+		{"{\"key\":\"\xff\",\"hparams\":{\"lr\":0.5,\"net.depth\":1}}", []string{"UTF-8"}},
 		{`{"key":7,"hparams":{"lr":0.5,"net.depth":1}}`, nil},
 		{`{"key":"` + strings.Repeat("k", 100) + `","hparams":{"lr":0.5,"net.depth":1}}`, []string{"at most 64"}},
 		{`{"key":"a","hparams":{"lr":0.5,"net":` + strings.Repeat(`{"a":`, 3000) + "1" + strings.Repeat("}", 3000) + `}}`, nil},
@@ -178,6 +184,80 @@ func TestHostileProposals(t *testing.T) {
 	me.get(me.prompter(plain).path+"news").says(400, "sampler: program")
 	me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher_events", id)).says(400, "search-news")
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/searcher_operations", id), `{"searcherOperations":[]}`).says(400, "not custom")
+}
+
+// TestProposalsWithManyDigits: PostgreSQL has all digits of 1e-999, and each master reads the proposals of a request together.
+func TestProposalsWithManyDigits(t *testing.T) {
+	r := newRig(t, everySearcher)
+	me := r.user("determined")
+	var space, values []string
+	for i := range 300 {
+		space, values = append(space, fmt.Sprintf("h%d: {type: double, minval: 0, maxval: 1}", i)), append(values, fmt.Sprintf(`"h%d":1e-999`, i))
+	}
+	id := me.create("name: x\nentrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 20, sampler: program}\nhyperparameters: {" + strings.Join(space, ", ") + "}\n")
+	var list []string
+	for i := range 20 {
+		list = append(list, fmt.Sprintf(`{"key":"%d","hparams":{%s}}`, i, strings.Join(values, ",")))
+	}
+	p := me.prompter(id)
+	p.propose(list[0]).ok() // with all digits it is longer than a proposal may be
+	if news, _ := p.news(""); len(news.Trials) != 1 {
+		t.Errorf("an accepted proposal became %d trials", len(news.Trials))
+	}
+	p.propose(list[1:]...).says(400, "too many digits")
+	custom := me.create("name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n")
+	hparams, err := json.Marshal(`{"h":[` + strings.Repeat("1e-999,", 8000) + `0]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me.post(fmt.Sprintf("/api/v1/experiments/%d/searcher_operations", custom), fmt.Sprintf(`{"searcherOperations":[{"createTrial":{"requestId":"a","hyperparams":%s}}]}`, hparams)).says(400, "too many digits")
+}
+
+// TestAProposalIsRepeated: a proposal that was sent before is not added again, however the database writes its numbers.
+func TestAProposalIsRepeated(t *testing.T) {
+	r := newRig(t)
+	p := r.user("determined").prompter(r.user("determined").create(proposedYAML))
+	for i, values := range []string{`"lr":-0.0,"net.depth":2`, `"lr":1e-320,"net.depth":2.0`, `"lr":0.1000000000000000000001,"net":{"depth":2}`, `"lr":1E-999,"net.depth":20e-1,"size":3.0`} {
+		p.propose(fmt.Sprintf(`{"key":"%d","hparams":{%s}}`, i, values)).ok()
+		p.propose(fmt.Sprintf(`{"key":"%d","hparams":{%s}}`, i, values)).ok()
+	}
+	p.propose(`{"key":"1","hparams":{"net":{"depth":2},"lr":1e-320,"size":3}}`).ok()
+	if news, _ := p.news(""); news.Next != 4 || len(news.Trials)+news.Waiting != 4 {
+		t.Errorf("the news are %+v", news)
+	}
+}
+
+// TestNewsOfLargeTrials: answers have a megabyte of hyperparameters, and a program reads on.
+func TestNewsOfLargeTrials(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	long := strings.Repeat("x", 30_000)
+	id := me.create("name: x\nentrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 120, max_concurrent_trials: 120, sampler: program}\nhyperparameters: {a: {type: categorical, vals: [" + long + ", y]}}\n")
+	p := me.prompter(id)
+	for part := range 12 {
+		var list []string
+		for i := range 10 {
+			list = append(list, fmt.Sprintf(`{"key":"%d.%d","hparams":{"a":%q}}`, part, i, long))
+		}
+		p.propose(list...).ok()
+	}
+	first, next := p.news("")
+	rest, last := p.news(next)
+	if !first.More || len(first.Trials) != 30 || first.Next != 3 || rest.More == false || len(rest.Trials) != 30 || last != "6" {
+		t.Errorf("the first answer has %d trials up to event %d, the next one %d up to %s", len(first.Trials), first.Next, len(rest.Trials), last)
+	}
+}
+
+// TestNoProposalsForUnmanaged: programs of an unmanaged experiment create its trials; proposals would wait for ever, in memory that nobody granted.
+func TestNoProposalsForUnmanaged(t *testing.T) {
+	r := newRig(t, everySearcher)
+	me := r.user("determined")
+	p := me.prompter(me.create(proposedYAML, `"unmanaged":true`))
+	p.propose(proposal("a", 0.5, 1)).says(400, "is unmanaged")
+	p.get(p.path+"news").says(400, "is unmanaged")
+	custom := fmt.Sprintf("/api/v1/experiments/%d/searcher_", me.create("name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n", `"unmanaged":true`))
+	me.get(custom+"events").says(400, "is unmanaged")
+	me.post(custom+"operations", `{"searcherOperations":[]}`).says(400, "is unmanaged")
 }
 
 // TestOthersDoNotPropose: who may not change an experiment cannot propose its trials or read its news, and whoever may not see it

@@ -12,6 +12,13 @@ import (
 // maxResults is the number of results of calls in one commit.
 const maxResults = 64
 
+// How long results wait for a row that somebody else has locked, in milliseconds: a locked row must not look like a database that does not
+// answer, which fails a whole batch. If a batch has waited, its halves are stored apart, so that the row delays no other result for long.
+const (
+	lockTimeoutTogether = "250"
+	lockTimeoutAlone    = "2500" // less than a statement may take
+)
+
 // A result is what a call to Nomad, Vault or a node has brought, and how to write it.
 type result struct {
 	subject string // of the call: an attempt or experiment
@@ -33,7 +40,14 @@ func newResults(ctx context.Context, t *term) *database.GroupCommit[string, *res
 }
 
 func (t *term) storeResults(ctx context.Context, batch []*database.Queued[*result]) error {
+	lockTimeout := lockTimeoutAlone
+	if len(batch) > 1 {
+		lockTimeout = lockTimeoutTogether
+	}
 	return t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error {
+		if err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true)`, lockTimeout); err != nil {
+			return err
+		}
 		for _, q := range batch {
 			q.Err, q.Again = nil, false
 			if err := t.safely(q.Item.subject, func() error { return q.Item.write(ctx, tx) }); err != nil {

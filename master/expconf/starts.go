@@ -72,7 +72,7 @@ func (p Hyperparameter) Value(v any) (any, bool) {
 	if p.Type == Int {
 		return int64(x), true
 	}
-	return x, true
+	return x + 0, true // -0 is 0, as in the database
 }
 
 func encoded(v any) string {

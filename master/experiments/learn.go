@@ -70,7 +70,7 @@ func lengthOf(cfg expconf.Config) (steps string, full float64) {
 	const batch = `CASE WHEN jsonb_typeof(hparams->'global_batch_size') = 'number' AND (hparams->>'global_batch_size')::numeric BETWEEN 1 AND 1e9
 		THEN (hparams->>'global_batch_size')::float8 END`
 	units, measure := cfg.Searcher.FullLength()
-	full = float64(units)
+	full = math.Max(float64(units), 1)
 	switch {
 	case cfg.Searcher.MaxTime != nil:
 		return `NULL`, full
@@ -81,5 +81,5 @@ func lengthOf(cfg expconf.Config) (steps string, full float64) {
 	case measure == string(expconf.Epochs):
 		return `NULL`, full
 	}
-	return `1`, math.Max(full, 1)
+	return `1`, full
 }

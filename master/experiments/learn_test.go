@@ -88,6 +88,7 @@ func TestWhatIsReadOfEarlierExperiments(t *testing.T) {
 	seconds := w.past("{name: async_halving, num_rungs: 2, metric: loss, max_trials: 9, time_metric: seconds, max_time: 100}")
 	w.tried(seconds, 0, `{"lr": 0.1}`, `{"metric": 0.5, "steps": 10, "time": 99}`)
 	w.tried(seconds, 1, `{"lr": 0.2}`, `{"metric": 0.5, "steps": 10}`)
+	w.tried(seconds, 2, `{"lr": 0.3}`, `{"metric": 0.5, "steps": 10, "time": 5e-324}`)
 	is("a metric", seconds, `[{"values":"- 0.1","results":[null,null,null,0]}]`)
 
 	copies := w.past("{name: pbt, metric: loss, population_size: 2, num_rounds: 3, length_per_round: {batches: 4}, replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0.2, perturb_factor: 0.2}}")

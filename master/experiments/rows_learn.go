@@ -42,10 +42,10 @@ func listPast(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Co
 			first = cfg.Searcher.PopulationSize
 		}
 		var from []string
-		for _, part := range search.LengthsFrom() {
-			from = append(from, strconv.FormatFloat(part, 'g', -1, 64))
+		for _, part := range search.LengthsFrom() { // PostgreSQL does not divide: a length that a program reports may be too small for that
+			from = append(from, strconv.FormatFloat(part*full*(1-1e-9), 'g', -1, 64))
 		}
-		args["full"], args["events"], args["first"], args["from"] = full, maxPastEvents/most.of, first, fmt.Sprintf("{%s}", strings.Join(from, ","))
+		args["events"], args["first"], args["from"] = maxPastEvents/most.of, first, fmt.Sprintf("{%s}", strings.Join(from, ","))
 	}
 	list, _, err := database.RowsUpTo[pastRow](ctx, db, maxPastBytes/most.of, sql, args)
 	return list, err
@@ -56,10 +56,12 @@ const pastLengths = `
 	WITH events AS (
 		SELECT trial, seq, body FROM search_events
 		WHERE experiment_id = @experiment AND kind = 'validated' AND trial < @first ORDER BY seq LIMIT @events
+	), steps AS MATERIALIZED ( -- hyperparameters may be long, so those of a trial are read once, and not for each of its events
+		SELECT number, (STEPS)::float8 AS length FROM trials WHERE experiment_id = @experiment AND number IN (SELECT trial FROM events)
 	), firsts AS (
-		SELECT v.trial, width_bucket(coalesce(nullif((v.body->>'length')::float8, 0), (v.body->>'time')::float8, (v.body->>'steps')::float8 * STEPS) / @full,
+		SELECT v.trial, width_bucket(coalesce(nullif((v.body->>'length')::float8, 0), (v.body->>'time')::float8, (v.body->>'steps')::float8 * t.length),
 			@from::float8[]) AS length, min(v.seq) AS seq
-		FROM events v JOIN trials t ON t.experiment_id = @experiment AND t.number = v.trial
+		FROM events v JOIN steps t ON t.number = v.trial
 		WHERE v.body->>'metric' IS NOT NULL OR v.body->>'unfit' IS NOT NULL GROUP BY 1, 2
 	), results AS (
 		SELECT f.trial, f.length, coalesce((v.body->>'metric')::float8, 'NaN') AS metric

@@ -96,17 +96,16 @@ func (s *Search) ending(trial int, reason string) string {
 	return cmp.Or(reason, lifecycle.ExitDone)
 }
 
-// Page returns up to which event the news after the event `after` have at most `most` new trials; `until` at most. The
-// trials of one event stay together.
-func (s *Search) Page(after, until int64, most int) int64 {
+// Page returns up to which event the news after the event `after` have at most `most` new trials, whose hyperparameters have at most
+// so many bytes; `until` at most. The trials of one event stay together.
+func (s *Search) Page(after, until int64, most, bytes int) int64 {
 	p := s.trialSet.program
 	first := sort.Search(len(p.trials), func(i int) bool { return p.trials[i].born > after })
-	if first+most >= len(p.trials) || p.trials[first+most].born > until {
-		return until
+	for i := first; i < len(p.trials) && p.trials[i].born <= until; i++ {
+		if bytes -= len(text(s.trialSet.varying(i))); i < first+most && bytes >= 0 {
+			continue
+		}
+		return max(p.trials[i].born-1, p.trials[first].born) // one event may create more; it cannot be divided
 	}
-	last := p.trials[first+most].born - 1
-	if last <= after { // one event created more; it cannot be divided
-		return p.trials[first].born
-	}
-	return last
+	return until
 }

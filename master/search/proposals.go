@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/each"
@@ -138,9 +139,6 @@ func (r *TrialSet) read(x Proposal) (packed, []document.Problem) {
 	wrong := func(format string, args ...any) (packed, []document.Problem) {
 		return packed{}, []document.Problem{{Message: fmt.Sprintf(format, args...)}}
 	}
-	if len(x.HParams) > expconf.MaxTrialBytes {
-		return wrong("its hyperparameters have %d bytes; at most %d are allowed", len(x.HParams), expconf.MaxTrialBytes)
-	}
 	var point map[string]any
 	if err := json.Unmarshal(x.HParams, &point); err != nil || point == nil {
 		return wrong("its hyperparameters are not a JSON object with numbers in range")
@@ -239,6 +237,10 @@ func (s *Search) CheckProposals(body Proposals) (fresh Proposals, wrong []Refusa
 			refuse(false, why)
 			continue
 		}
+		if len(x.HParams) > expconf.MaxTrialBytes { // a proposal that is read from the database may be longer: 1e-9 has eleven characters there
+			refuse(false, fmt.Sprintf("its hyperparameters have %d bytes; at most %d are allowed", len(x.HParams), expconf.MaxTrialBytes))
+			continue
+		}
 		values, problems := r.read(x)
 		for _, problem := range problems[:min(len(problems), maxProblems-len(wrong))] {
 			refuse(false, problem.String())
@@ -278,6 +280,8 @@ func badKey(key string) string {
 		return "it needs a key: any text that names this proposal and no other one of the search"
 	case len(key) > maxProposalKey:
 		return fmt.Sprintf("its key has %d bytes; at most %d are allowed", len(key), maxProposalKey)
+	case !utf8.ValidString(key): // keys that differ could be the same in the database
+		return "its key is not valid UTF-8"
 	case strings.ContainsFunc(key, unicode.IsControl):
 		return "its key has control characters"
 	}

@@ -142,7 +142,7 @@ func readInParts(r *rapid.T, s *Search, history []Event) {
 	var all News
 	for after := int64(-1); after < s.Seq(); {
 		until := min(s.Seq(), max(after, 0)+int64(rapid.IntRange(1, 9).Draw(r, "events")))
-		until = s.Page(after, until, rapid.IntRange(1, 4).Draw(r, "trials"))
+		until = s.Page(after, until, rapid.IntRange(1, 4).Draw(r, "trials"), rapid.IntRange(0, 200).Draw(r, "bytes"))
 		if until <= after {
 			r.Fatalf("the news after %d are read up to %d", after, until)
 		}

@@ -16,6 +16,9 @@ import (
 
 // searcherEvents waits until there are events to answer.
 func (d Deps) searcherEvents(ctx context.Context, c *rest.Call, e experiments.Head, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
+	if err := elsewhere(e.Unmanaged, e.ID); err != nil {
+		return nil, err
+	}
 	events, cancelEvents := d.Bus.Subscribe(lifecycle.TopicEvents)
 	defer cancelEvents()
 	states, cancelStates := d.Bus.Subscribe(lifecycle.TopicState)
@@ -101,6 +104,9 @@ const maxOperations = 10_000
 // searcherOperations validates the operations of a program and appends them to the search's
 // events.
 func (d Deps) searcherOperations(ctx context.Context, c *rest.Call, e experiments.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
+	if err := elsewhere(e.Unmanaged, e.ID); err != nil {
+		return nil, err
+	}
 	if len(req.SearcherOperations) > maxOperations {
 		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), maxOperations)
 	}

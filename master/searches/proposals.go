@@ -20,12 +20,16 @@ import (
 // Limits of the news in one answer.
 const (
 	maxNewEvents = 2000
-	maxNewTrials = 500 // one event may create more
+	maxNewTrials = 500     // one event may create more
+	maxNewBytes  = 1 << 20 // of the hyperparameters of these trials
 )
 
 // searchNews waits until the search has events that the caller has not read.
 func (d Deps) searchNews(ctx context.Context, c *rest.Call, e experiments.Head, req *v1.GetSearchNewsRequest) (*v1.GetSearchNewsResponse, error) {
 	after := optional.Or(req.After, -1)
+	if err := elsewhere(e.Unmanaged, e.ID); err != nil {
+		return nil, err
+	}
 	if after < -1 {
 		return nil, fault.New(fault.Invalid, "after: %d is not the `next` of an answer", after)
 	}
@@ -35,25 +39,39 @@ func (d Deps) searchNews(ctx context.Context, c *rest.Call, e experiments.Head, 
 	defer cancelStates()
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	var resp *v1.GetSearchNewsResponse
+	if err := d.hasRead(ctx, e.ID, after); err != nil {
+		return nil, err
+	}
+	// Each event of any search wakes all requests that wait, so these ask for two numbers only.
 	_, err := rest.Await(ctx, either(ctx, events, states), rest.MaxPoll, func(ctx context.Context) (there bool, err error) {
-		resp, err = d.newsNow(ctx, e.ID, after)
-		return resp != nil && (resp.Next > after || isOver(string(resp.State))), err
+		seq, state, err := Reached(ctx, d.DB, e.ID)
+		return seq > after || isOver(state), err
 	})
-	return resp, err
+	if err != nil {
+		return nil, err
+	}
+	// News are as large as other answers, so they take turns with them; requests that wait have no turn.
+	return rest.InTurn(ctx, c, func(ctx context.Context) (*v1.GetSearchNewsResponse, error) { return d.newsNow(ctx, e.ID, after) })
+}
+
+// hasRead checks that a program proposes the trials of a search, and that it has an event with the number `after`.
+func (d Deps) hasRead(ctx context.Context, experiment int, after int64) error {
+	return d.Driven.with(ctx, experiment, func(s *search.Search, _ string) error {
+		switch {
+		case !s.ByProgram():
+			return notByProgram(experiment)
+		case after > s.Seq():
+			return fault.New(fault.Invalid, "after: the search of experiment %d has only %d events", experiment, s.Seq())
+		}
+		return nil
+	})
 }
 
 // newsNow returns the news after an event without waiting.
 func (d Deps) newsNow(ctx context.Context, experiment int, after int64) (*v1.GetSearchNewsResponse, error) {
 	var resp *v1.GetSearchNewsResponse
 	err := d.Driven.with(ctx, experiment, func(s *search.Search, state string) error {
-		if !s.ByProgram() {
-			return notByProgram(experiment)
-		}
 		until := s.Seq()
-		if after > until {
-			return fault.New(fault.Invalid, "after: the search of experiment %d has only %d events", experiment, until)
-		}
 		list, more, err := EventsOf(ctx, d.DB, experiment, after, until, maxNewEvents)
 		if err != nil {
 			return err
@@ -61,15 +79,14 @@ func (d Deps) newsNow(ctx context.Context, experiment int, after int64) (*v1.Get
 		if more {
 			until = list[len(list)-1].Seq
 		}
-		until = s.Page(after, until, maxNewTrials)
+		until = s.Page(after, until, maxNewTrials, maxNewBytes)
 		news := s.News(after, until, each.Of(list, func(e experiments.SearchEvent) search.Event {
 			return search.Event{Seq: e.Seq, Kind: e.Kind, Trial: e.Trial, Body: e.Body}
 		}))
 		resp = wireNews(news)
 		resp.Next, resp.More, resp.State = until, until < s.Seq(), v1.ExperimentState("STATE_"+state)
-		resp.Room, resp.Waiting = s.Room(), s.Queued()
-		if !resp.More {
-			resp.Wanted = min(s.Free(), s.Room())
+		if resp.Wanted, resp.Room, resp.Waiting = takes(s, state); resp.More {
+			resp.Wanted = 0
 		}
 		return nil
 	})
@@ -78,8 +95,29 @@ func (d Deps) newsNow(ctx context.Context, experiment int, after int64) (*v1.Get
 
 // isOver reports whether an experiment in this state has ended, or is being deleted.
 func isOver(state string) bool {
-	s := lifecycle.State(strings.TrimPrefix(state, "STATE_"))
+	s := lifecycle.State(state)
 	return s.Terminal() || s == lifecycle.Deleting || s == lifecycle.DeleteFailed
+}
+
+// accepts reports whether an experiment in this state accepts proposals.
+func accepts(state string) bool {
+	return state == string(lifecycle.Active) || state == string(lifecycle.Paused)
+}
+
+// takes returns how many proposals a search wants now, how many it accepts, and how many have no trial yet.
+func takes(s *search.Search, state string) (wanted, room, waiting int) {
+	if accepts(state) {
+		room = s.Room()
+	}
+	return min(s.Free(), room), room, s.Queued()
+}
+
+// elsewhere rejects an unmanaged experiment: no search creates its trials, and none has been granted memory.
+func elsewhere(unmanaged bool, experiment int) error {
+	if unmanaged {
+		return fault.New(fault.Invalid, "experiment %d is unmanaged: its own programs create its trials, and no search does", experiment)
+	}
+	return nil
 }
 
 func notByProgram(experiment int) error {
@@ -99,6 +137,9 @@ func wireNews(n search.News) *v1.GetSearchNewsResponse {
 
 // searchProposals appends the proposals that the search does not have yet to its events.
 func (d Deps) searchProposals(ctx context.Context, c *rest.Call, e experiments.Experiment, req *v1.PostSearchProposalsRequest) (*v1.PostSearchProposalsResponse, error) {
+	if err := elsewhere(e.Unmanaged, e.ID); err != nil {
+		return nil, err
+	}
 	if len(req.Proposals) > search.MaxProposals {
 		return nil, fault.New(fault.TooLarge, "proposals: %d are over the limit of %d", len(req.Proposals), search.MaxProposals)
 	}
@@ -114,8 +155,7 @@ func (d Deps) searchProposals(ctx context.Context, c *rest.Call, e experiments.E
 				return err
 			}
 			seq = s.Seq()
-			resp.Room, resp.Waiting = s.Room(), s.Queued()
-			resp.Wanted = min(s.Free(), s.Room())
+			resp.Wanted, resp.Room, resp.Waiting = takes(s, state)
 			return nil
 		})
 		if err != nil || len(fresh.List) == 0 && !fresh.Last {
@@ -143,9 +183,8 @@ func accepted(s *search.Search, experiment int, state string, told search.Propos
 	}
 	fresh, wrong := s.CheckProposals(told)
 	late := !slices.ContainsFunc(wrong, func(r search.Refusal) bool { return !r.Late })
-	over := state != string(lifecycle.Active) && state != string(lifecycle.Paused)
 	switch {
-	case over && late && (len(wrong) > 0 || len(fresh.List) > 0 || fresh.Last):
+	case !accepts(state) && late && (len(wrong) > 0 || len(fresh.List) > 0 || fresh.Last):
 		return fresh, fault.New(fault.Conflict, "experiment %d has ended, or is about to end", experiment)
 	case len(wrong) == 0:
 		return fresh, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/jsontext"
 )
 
@@ -40,6 +41,17 @@ func ReadInput(ctx context.Context, db *database.DB, experiment int, after int64
 	return in, err
 }
 
+// Reached returns the number of the last event of a search, and the state of its experiment.
+func Reached(ctx context.Context, db *database.DB, experiment int) (seq int64, state string, err error) {
+	type at struct {
+		Seq   int64  `db:"seq"`
+		State string `db:"state"`
+	}
+	x, err := database.Row[at](ctx, db, fmt.Sprintf("experiment %d", experiment), `
+		SELECT coalesce((SELECT next - 1 FROM search_counters c WHERE c.experiment_id = e.id), 0) AS seq, e.state FROM experiments e WHERE e.id = $1`, experiment)
+	return x.Seq, x.State, err
+}
+
 // EventsOf reads events of a search: those after a number, up to another one, at most `most` of them. more is
 // true if it has not read all of them.
 func EventsOf(ctx context.Context, db *database.DB, experiment int, after, until int64, most int) (list []experiments.SearchEvent, more bool, err error) {
@@ -60,6 +72,9 @@ func MemoryOf(ctx context.Context, db *database.DB, experiment int) (int64, erro
 func AppendOperations(ctx context.Context, db *database.DB, room *experiments.Memory, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
 	if err := jsontext.Storable(body); err != nil {
 		return false, err
+	}
+	if err := jsontext.CheckDigits(body); err != nil { // of the whole event, which each master reads at once
+		return false, fault.New(fault.Invalid, "%w", err)
 	}
 	errLate := errors.New("another event has come")
 	err = db.Tx(ctx, func(tx *database.DB) error {

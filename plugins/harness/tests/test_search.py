@@ -16,6 +16,7 @@ from tests.test_sdk import reply, wire_experiment
 
 SPACE = {
     "lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1},
+    "decay": {"type": "log", "base": 0.1, "minval": 1, "maxval": 4},
     "batch": {"type": "int", "minval": 16, "maxval": 100, "step": 16},
     "drop": {"type": "double", "minval": 0, "maxval": 1, "prior": 0.25},
     "optimizer": {"type": "categorical", "vals": ["adam", "sgd", ["lion", 2]]},
@@ -73,6 +74,7 @@ def test_the_space(search: client.Search) -> None:
     assert list(space) == [*list(SPACE)[:-1], "net.depth"]
     lr = space["lr"]
     assert (lr.kind, lr.low, lr.high, lr.log) == ("double", 10**-4, 10**-1, True)
+    assert (space["decay"].low, space["decay"].high) == (0.1**4, 0.1)
     assert space["optimizer"].choices == ["adam", "sgd", ["lion", 2]]
     assert space["nesterov"].ordered and space["drop"].prior == 0.25
     assert space["size"].choices == [3] and space["size"].kind == "const"
@@ -89,6 +91,7 @@ def test_the_space(search: client.Search) -> None:
         ("batch", -1, 16),
         ("drop", 0.3, 0.3),
         ("drop", 7, 1.0),
+        ("decay", 0.05, 0.05),
         ("net.depth", 1.4, 1),
     ],
 )
@@ -145,6 +148,18 @@ def test_news_until_the_end(stub: Stub, search: client.Search) -> None:
     ]
     asked = [r.query.get("after") for r in stub.sent("GET", "search-news")]
     assert asked == [None, ["0"], ["7"], ["9"], ["9"]]
+
+
+def test_an_error_loses_no_news(stub: Stub, search: client.Search) -> None:
+    first = wire_news(7, more=True, trials=[wire_trial(0, "a", lr=0.1)])
+    last = wire_news(9, results=[wire_result(0, 2, 0.5)])
+    reply(stub, "GET", NEWS, first, error(403, "PermissionDenied", "no"), first, last)
+    with pytest.raises(errors.ForbiddenException):
+        search.news()
+    found = search.news()
+    assert (len(found.trials), len(found.results)) == (1, 1)
+    asked = [r.query.get("after") for r in stub.sent("GET", "search-news")]
+    assert asked == [None, ["7"], None, ["7"]]
 
 
 def test_proposals(stub: Stub, search: client.Search) -> None:

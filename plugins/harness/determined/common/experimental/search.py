@@ -110,7 +110,8 @@ class Hyperparameter:
         low, high, log = fields["minval"], fields["maxval"], bool(fields.get("log"))
         if kind == "log":
             base = fields.get("base", 10)
-            kind, low, high, log = "double", base**low, base**high, True
+            low, high = sorted((base**low, base**high))  # the base may be below 1
+            kind, log = "double", True
         return cls(name, kind, low, high, log, fields.get("step") or None, **common)
 
 
@@ -233,17 +234,19 @@ class Search:
         """Wait until something has happened, for a minute at most, and return it."""
         trials: List[ProposedTrial] = []
         results: List[SearchResult] = []
+        after = self._next  # until all parts are there, so that no news are lost with an error
         while True:
-            params = {} if self._next is None else {"after": self._next}
+            params = {} if after is None else {"after": after}
             path = f"{self._path}/search-news"
             found = self._session.get(path, params=params, timeout=_POLL_TIMEOUT).json()
-            self._next = str(found["next"])
+            after = str(found["next"])
             for t in found.get("trials") or []:
                 trials.append(ProposedTrial(int(t["number"]), t["key"], t["hparams"]))
             for r in found.get("results") or []:
                 about = r["trial"], r["key"], r["length"], r["metric"]
                 results.append(SearchResult(*about, ended=r["ended"], waits=r["waits"]))
             if not found.get("more"):
+                self._next = after
                 return News(trials, results, int(found["wanted"]), found["state"] in _OVER)
 
     def propose(self, hparams: Mapping[str, Any], key: Optional[str] = None) -> str:
