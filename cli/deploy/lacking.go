@@ -25,8 +25,6 @@ type lacking struct {
 	python  string
 	system  system
 	folder  string // in which det looks for archives
-	mirror  string
-	again   string // the command without its own flags
 }
 
 // withoutArchives removes the servers that det can download, and returns their names.
@@ -77,7 +75,8 @@ func (l lacking) text() string {
 	}
 	b.WriteString("\nThen run the same command again.")
 	if len(files) > 0 {
-		fmt.Fprintf(&b, " Or let det download what it can, and verify it:\n  %s --fetch", l.again)
+		// With all its flags: a cluster without them would be another one.
+		b.WriteString(" Or add --fetch to it: det then downloads what it can, and verifies it.")
 	}
 	return b.String()
 }

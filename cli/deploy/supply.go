@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
 )
@@ -25,11 +27,11 @@ type supplyOptions struct {
 
 // supply finds the servers of the cluster. Everything that is missing is one error, before anything starts or is downloaded.
 func (o upOptions) supply(ctx context.Context, report *servers.Reporter) (map[string]servers.Binary, error) {
-	lacks := lacking{system: thisSystem(), folder: o.servers.folder, mirror: o.servers.mirror, again: o.command()}
+	lacks := lacking{system: thisSystem(), folder: o.servers.folder}
 	if lacks.folder == "" {
 		lacks.folder, _ = besides()
 	}
-	source := servers.Supply{Folder: lacks.folder, Mirror: o.servers.mirror, Files: map[string]string{"nomad": o.servers.nomad, "consul": o.servers.consul}}
+	source := servers.Supply{Folder: lacks.folder, Downloads: o.servers.fetch, Mirror: o.servers.mirror, Files: map[string]string{"nomad": o.servers.nomad, "consul": o.servers.consul}}
 	names, postgres := o.needs()
 	found, missing, err := source.Find(ctx, names, report)
 	if err != nil {
@@ -151,11 +153,6 @@ func inCheckout() bool {
 	return ok && isFile(file)
 }
 
-// command is the command that started det, for the user to repeat.
-func (o upOptions) command() string {
-	return detCommand() + " deploy local cluster-up" + local.Flags(o.name, o.dir)
-}
-
 // detCommand is how a user of this shell starts this det: "det" if it is the one on PATH, else its path.
 func detCommand() string {
 	exe, err := os.Executable()
@@ -167,9 +164,9 @@ func detCommand() string {
 	}
 	in := fromHere(exe)
 	if !strings.Contains(in, "/") {
-		return "./" + in
+		in = "./" + in
 	}
-	return in
+	return quote.Word(in)
 }
 
 // fromHere is a path below the working folder without that folder, or else the path itself.
@@ -194,6 +191,9 @@ func sameFile(a, b string) bool {
 func (o supplyOptions) check() error {
 	if o.mirror != "" && !o.fetch {
 		return &exit.UsageError{Message: "--mirror names the address from which --fetch downloads; add --fetch"}
+	}
+	if u, err := url.Parse(o.mirror); o.mirror != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return &exit.UsageError{Message: "--mirror: expected an address such as https://mirror.example/hashicorp"} // it may have a password
 	}
 	return nil
 }

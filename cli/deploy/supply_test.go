@@ -26,7 +26,7 @@ func TestWhatIsMissingIsOneMessage(t *testing.T) {
 		want  string
 	}{
 		"nothing": {lacking{}, ""},
-		"all of it": {lacking{own: []string{"det-runner", "det-remover"}, servers: []servers.Missing{nomad, weed, postgres}, python: pythonVenv, system: debian, folder: "/home/ann/detent", again: "./det deploy local cluster-up"},
+		"all of it": {lacking{own: []string{"det-runner", "det-remover"}, servers: []servers.Missing{nomad, weed, postgres}, python: pythonVenv, system: debian, folder: "/home/ann/detent"},
 			`This machine lacks Nomad (1.10.0 or later), SeaweedFS (4.39 or later), PostgreSQL (14 or later), Python's module venv, det-runner and det-remover.
 
 Not suitable:
@@ -43,8 +43,7 @@ Install:
 Detent's own parts:
   unpack det-master_` + v1.Version + `_linux_amd64.tar.gz of the release, and run the det in it
 
-Then run the same command again. Or let det download what it can, and verify it:
-  ./det deploy local cluster-up --fetch`},
+Then run the same command again. Or add --fetch to it: det then downloads what it can, and verifies it.`},
 		"a package, for root": {lacking{servers: []servers.Missing{postgres}, python: pythonItself, system: fedora},
 			`This machine lacks PostgreSQL (14 or later) and Python 3.
 
@@ -140,6 +139,7 @@ func TestSupplyOfUp(t *testing.T) {
 	holds(all+" --nomad "+filepath.Join(folder, "none"), exit.Failed, "cannot read "+filepath.Join(folder, "none"))
 	holds(all+" --nomad "+old, exit.Failed, "its version is 1.8.3")
 	holds(all+" --mirror http://m", exit.Usage, "add --fetch")
+	holds(all+" --fetch --mirror mirror.example/hashicorp", exit.Usage, "expected an address such as https://")
 	holds(all+" --fetch --mirror "+gone.URL, exit.Unavailable, "cannot download "+gone.URL+"/")
 	holds(all+" --fetch --mirror "+wrong.URL+" --servers "+folder, exit.Failed, "is not the file that its maker published")
 	holds("--fetch --mirror "+wrong.URL, exit.NotFound, "Python 3", "det-master") // nothing is downloaded while something else is missing

@@ -50,8 +50,8 @@ Nomad job. All parts listen on loopback only.
 
 det uses the Nomad, the Consul and the PostgreSQL of this machine, and archives of
 Nomad and Consul that are in det's folder. If something is missing, det names all of
-it before anything starts; --fetch downloads and verifies it. With Go, det builds Nomad
-and Consul once into your cache.
+it before anything starts; --fetch downloads and verifies it. Without --fetch and with
+Go, det builds Nomad and Consul once into your cache.
 
 If the cluster already runs, the command updates it. Data survives cluster-down. det
 looks for det-master, det-runner and det-gpu in its own folder and on PATH. If the

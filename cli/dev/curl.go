@@ -65,7 +65,7 @@ func runCurl(ctx context.Context, a *app.App, o curlOptions) error {
 	header := "Authorization: Bearer " + c.Token()
 	argv := append([]string{c.Master() + "/" + strings.TrimLeft(o.path, "/"), "-s", "--globoff"}, o.args...)
 	if o.show {
-		a.Printf("curl -H %s %s\n", shellWord(header), quoteAll(argv))
+		a.Printf("curl -H %s %s\n", quote.Word(header), quoteAll(argv))
 	}
 	return call(ctx, a, curl, header, argv)
 }
@@ -111,16 +111,5 @@ func call(ctx context.Context, a *app.App, curl, header string, argv []string) e
 }
 
 func quoteAll(argv []string) string {
-	return strings.Join(each.Of(argv, shellWord), " ")
-}
-
-// shellWord quotes a word for a shell.
-func shellWord(s string) string {
-	plain := strings.IndexFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-", r)
-	}) < 0
-	if plain && s != "" {
-		return s
-	}
-	return quote.Shell(s)
+	return strings.Join(each.Of(argv, quote.Word), " ")
 }

@@ -14,6 +14,14 @@ func TestShell(t *testing.T) {
 	}
 }
 
+func TestWord(t *testing.T) {
+	for word, want := range map[string]string{"/opt/detent-1.0/x@y=z": "/opt/detent-1.0/x@y=z", "": "''", "/my files": "'/my files'", "a;b": "'a;b'", "~": "'~'", "é": "'é'"} {
+		if got := Word(word); got != want {
+			t.Errorf("%q: %s, want %s", word, got, want)
+		}
+	}
+}
+
 func TestCell(t *testing.T) {
 	for text, want := range map[string]string{"": "", "-": "-", "a=b": "a=b", "-1.5": "-1.5", "-inf": "-inf", "é": "é", "=1+1": "'=1+1", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0",
 		"@SUM(1)": "'@SUM(1)", "-x": "'-x", "\t=1": "'\t=1", "\r=1": "'\r=1"} {

@@ -21,11 +21,13 @@ cluster_name: lab
 log_sinks:
   - {name: otel, address: 'https://otel:4318/v1/logs', token: s3cret, headers_file: `+token+`, lines: [masters]}
   - {name: files, address: 'https://otel:4318/v1/logs', token_file: `+token+`}
+  - {name: query, address: 'https://otel/v1/logs?api_key=s3cret', lines: [tasks]}
   - {name: old, address: 'udp://logs:514', lines: [tasks]}
 `)
 	list := m.cfg.sinks()
 	if got := fmt.Sprintf("%+v", list); got != fmt.Sprintf("[{Name:otel Cluster:lab Tasks:false Masters:true Target:{Address:https://otel:4318/v1/logs Token:s3cret TokenFile: HeadersFile:%[1]s CAFile: CertFile: KeyFile:} Timing:{Look:0s LookAll:0s MinDelay:0s MaxDelay:0s}} "+
 		"{Name:files Cluster:lab Tasks:true Masters:true Target:{Address:https://otel:4318/v1/logs Token: TokenFile:%[1]s HeadersFile: CAFile: CertFile: KeyFile:} Timing:{Look:0s LookAll:0s MinDelay:0s MaxDelay:0s}} "+
+		"{Name:query Cluster:lab Tasks:true Masters:false Target:{Address:https://otel/v1/logs?api_key=s3cret Token: TokenFile: HeadersFile: CAFile: CertFile: KeyFile:} Timing:{Look:0s LookAll:0s MinDelay:0s MaxDelay:0s}} "+
 		"{Name:old Cluster:lab Tasks:true Masters:false Target:{Address:udp://logs:514 Token: TokenFile: HeadersFile: CAFile: CertFile: KeyFile:} Timing:{Look:0s LookAll:0s MinDelay:0s MaxDelay:0s}}]", token) {
 		t.Error(got)
 	}

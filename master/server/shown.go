@@ -79,8 +79,11 @@ func ownValue(key string, value reflect.Value) any {
 	case Duration:
 		return time.Duration(v).String()
 	case string:
-		if key == "database" {
+		switch key {
+		case "database":
 			return database.Redact(v)
+		case "address":
+			return withoutQuery(v)
 		}
 		if slices.Contains(secretKeys, words[len(words)-1]) {
 			return secret(v)
@@ -123,6 +126,15 @@ func (c Config) shownSecurity() map[string]any {
 		"ssh":          map[string]any{"key_type": "ED25519", "rsa_key_size": 0},
 		"authz":        map[string]any{"type": c.Security.Authz.Type, "fallback": nil, "rbac_ui_enabled": nil, "workspace_creator_assign_role": nil, "strict_job_queue_control": false},
 	}
+}
+
+// withoutQuery is an address without its query, in which some receivers of log lines want a key.
+func withoutQuery(address string) string {
+	before, _, found := strings.Cut(address, "?")
+	if !found {
+		return address
+	}
+	return before + "?" + hidden
 }
 
 func secret(s string) string {

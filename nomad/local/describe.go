@@ -205,15 +205,7 @@ func (d Description) next(det string) []string {
 	if d.Example != "" {
 		config, folder = filepath.Join(d.Example, "digits.yaml"), d.Example
 	}
-	return append(commands, fmt.Sprintf("%s experiment create %s %s --follow", det, word(config), word(folder)))
-}
-
-// word quotes a word for a shell if that is needed.
-func word(path string) string {
-	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@") == "" {
-		return path
-	}
-	return quote.Shell(path)
+	return append(commands, fmt.Sprintf("%s experiment create %s %s --follow", det, quote.Word(config), quote.Word(folder)))
 }
 
 // WriteStatus writes a line for each part.

@@ -21,3 +21,12 @@ func TestTheSummaryNamesTheUsers(t *testing.T) {
 		}
 	}
 }
+
+// TestFlagsAreQuoted: commands that are proposed can be typed as they are.
+func TestFlagsAreQuoted(t *testing.T) {
+	for dir, want := range map[string]string{"": "", "/data/detent": " --state-dir /data/detent", "/my data/it's": ` --state-dir '/my data/it'\''s'`} {
+		if got := Flags(DefaultName, dir); got != want {
+			t.Errorf("%q: %q, want %q", dir, got, want)
+		}
+	}
+}

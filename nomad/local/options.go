@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -120,13 +121,13 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Flags are the flags of `det deploy local` that select a cluster, each with a space before it: none for the default one.
+// Flags are the flags of `det deploy local` that select a cluster, each with a space before it and quoted for a shell: none for the default one.
 func Flags(name, dir string) (flags string) {
 	if name != DefaultName {
 		flags = " --cluster-name " + name
 	}
 	if usual, err := DefaultStateDir(name); dir != "" && (err != nil || dir != usual) {
-		flags += " --state-dir " + dir
+		flags += " --state-dir " + quote.Word(dir)
 	}
 	return flags
 }

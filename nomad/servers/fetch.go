@@ -32,7 +32,7 @@ func (s Supply) Fetch(ctx context.Context, name string, report *Reporter) (Binar
 	if err != nil {
 		return Binary{}, err
 	}
-	host := strings.TrimSuffix(strings.TrimSuffix(addresses[0], pin.archiveName()), "/")
+	host := strings.TrimSuffix(strings.TrimSuffix(shown(addresses[0]), pin.archiveName()), "/")
 	err = Once(ctx, path, Part{
 		Lock: filepath.Dir(path) + ".lock", There: func() bool { return exists(path) }, Waiting: "downloading " + pin.Title,
 		Making: fmt.Sprintf("downloading %s %s from %s", pin.Title, pin.Version, host),
@@ -71,17 +71,29 @@ func (s Supply) download(ctx context.Context, pin Pin, addresses []string, path 
 			return err
 		}
 	}
+	// An archive of another release, which a list may have too, is not what was asked for.
+	known = sums{pin.archiveName(): known[pin.archiveName()]}
 	archive := filepath.Join(fresh, pin.archiveName())
 	if err := get(ctx, addresses[0], archive, maxProgram, task); err != nil {
 		return err
 	}
-	if _, err := pin.verify(archive, known); err != nil {
+	released, err := pin.verify(archive, known)
+	if err != nil {
 		if wrong, ok := errors.AsType[*WrongSumError](err); ok {
-			return &WrongSumError{File: addresses[0], Found: wrong.Found, Want: wrong.Want}
+			return &WrongSumError{File: shown(addresses[0]), Found: wrong.Found, Want: wrong.Want}
 		}
-		return fmt.Errorf("%s lists no checksum of %s", addresses[len(addresses)-1], pin.archiveName())
+		return fmt.Errorf("%s lists no checksum of %s", shown(addresses[len(addresses)-1]), pin.archiveName())
 	}
-	return pin.extract(archive, path)
+	return pin.extract(archive, path, released.sum)
+}
+
+// shown is an address as messages have it: without the password that one of a mirror may have.
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the address of the mirror"
+	}
+	return u.Redacted()
 }
 
 // get downloads a file of at most limit bytes.
@@ -91,19 +103,19 @@ func get(ctx context.Context, address, path string, limit int64, task *Task) (er
 	idle := time.AfterFunc(fetchIdle, func() { cancel(fmt.Errorf("no answer for %s", fetchIdle)) })
 	defer idle.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return fmt.Errorf("cannot download %s: %w", address, err)
+	var resp *http.Response
+	if err == nil {
+		resp, err = http.DefaultClient.Do(req)
 	}
-	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err // the address is in our own message
 		}
-		return fmt.Errorf("cannot download %s: %w", address, cmp.Or(unlessEnded(ctx), err))
+		return fmt.Errorf("cannot download %s: %w", shown(address), cmp.Or(unlessEnded(ctx), err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("cannot download %s: the server answers %s", address, resp.Status)
+		return fmt.Errorf("cannot download %s: the server answers %s", shown(address), resp.Status)
 	}
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -112,10 +124,10 @@ func get(ctx context.Context, address, path string, limit int64, task *Task) (er
 	count := &counter{task: task, total: resp.ContentLength, alive: func() { idle.Reset(fetchIdle) }}
 	n, err := io.Copy(io.MultiWriter(out, count), io.LimitReader(resp.Body, limit+1))
 	if err = errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("cannot download %s: %w", address, cmp.Or(unlessEnded(ctx), err))
+		return fmt.Errorf("cannot download %s: %w", shown(address), cmp.Or(unlessEnded(ctx), err))
 	}
 	if n > limit {
-		return fmt.Errorf("cannot download %s: it has more than %d bytes", address, limit)
+		return fmt.Errorf("cannot download %s: it has more than %d bytes", shown(address), limit)
 	}
 	return nil
 }

@@ -48,8 +48,8 @@ func (p Pin) files(mirror string) []string {
 	return addresses
 }
 
-// A release is an archive of a server: its version and its platform, from the maker's name of it.
-type release struct{ version, platform string }
+// A release is an archive of a server: its version and its platform, from the maker's name of it, and its checksum once it is verified.
+type release struct{ version, platform, sum string }
 
 var releaseName = regexp.MustCompile(`^([a-z-]+)_(\d+\.\d+\.\d+(?:[+-][0-9A-Za-z.+-]+)?)_([a-z0-9]+_[a-z0-9]+)\.zip$`)
 
@@ -129,6 +129,7 @@ func (p Pin) verify(file string, known sums) (release, error) {
 		if found.platform != platform() {
 			return release{}, fmt.Errorf("%s is %s for %s, and this machine is %s", file, p.Title, found.platform, platform())
 		}
+		found.sum = sum
 		return found, nil
 	}
 	base := filepath.Base(file)
@@ -186,6 +187,16 @@ func (p Pin) unpacked(r release) (string, error) {
 	return filepath.Join(cache, "servers", "released", p.Name+"_"+r.version+"_"+r.platform, p.Name), nil
 }
 
+// sumOf is the file with the checksum of the archive from which a program in the cache comes.
+func sumOf(path string) string { return filepath.Dir(path) + ".sum" }
+
+// isOf reports whether a program in the cache comes from an archive. Another one of the same version, verified with another list, may
+// have been unpacked before: it is not what the archive at hand was verified for.
+func isOf(path string, r release) bool {
+	sum, err := os.ReadFile(sumOf(path))
+	return err == nil && string(sum) == r.sum && exists(path)
+}
+
 // unpack takes the program out of a verified archive, once.
 func (p Pin) unpack(ctx context.Context, file string, r release, report *Reporter) (string, error) {
 	path, err := p.unpacked(r)
@@ -193,14 +204,14 @@ func (p Pin) unpack(ctx context.Context, file string, r release, report *Reporte
 		return "", err
 	}
 	return path, Once(ctx, path, Part{
-		Lock: filepath.Dir(path) + ".lock", There: func() bool { return exists(path) }, Waiting: "unpacking " + p.Title,
+		Lock: filepath.Dir(path) + ".lock", There: func() bool { return isOf(path, r) }, Waiting: "unpacking " + p.Title,
 		Making: fmt.Sprintf("unpacking %s %s", p.Title, r.version),
-		Make:   func(context.Context, *Task) error { return p.extract(file, path) },
+		Make:   func(context.Context, *Task) error { return p.extract(file, path, r.sum) },
 	}, report)
 }
 
-// extract writes the program of an archive beside path, and renames it when it is complete.
-func (p Pin) extract(file, path string) error {
+// extract writes the program of an archive beside path, renames it when it is complete, and notes the archive's checksum.
+func (p Pin) extract(file, path, sum string) error {
 	archive, err := zip.OpenReader(file)
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", file, err)
@@ -230,7 +241,10 @@ func (p Pin) extract(file, path string) error {
 		if err := errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
 			return fmt.Errorf("cannot unpack %s: %w", file, err)
 		}
-		return os.Rename(out.Name(), path)
+		if err := os.Rename(out.Name(), path); err != nil {
+			return err
+		}
+		return os.WriteFile(sumOf(path), []byte(sum), 0o600)
 	}
 	return fmt.Errorf("%s has no program %q in it", file, p.Name)
 }

@@ -18,6 +18,8 @@ type Supply struct {
 	Files map[string]string
 	// Folder is where somebody has put such files, under their makers' names; "": nowhere.
 	Folder string
+	// Downloads: whoever calls Find downloads what is missing with Fetch, also where this machine could build it.
+	Downloads bool
 	// Mirror is the address from which Fetch downloads, in place of the makers' own; below it files have the same paths.
 	Mirror string
 }
@@ -34,7 +36,7 @@ type Missing struct {
 }
 
 // Find finds servers without downloading or building anything. A server that it does not find is missing, unless this machine can build
-// it, as Ensure does. Find returns an error for a file that cannot be right: one that somebody has named, and one whose checksum is
+// it, as Ensure does, and it is not to be downloaded. Find returns an error for a file that cannot be right: one that somebody has named, and one whose checksum is
 // wrong.
 func (s Supply) Find(ctx context.Context, names []string, report *Reporter) (found map[string]Binary, missing []Missing, err error) {
 	found = map[string]Binary{}
@@ -53,7 +55,7 @@ func (s Supply) Find(ctx context.Context, names []string, report *Reporter) (fou
 			for _, what := range seen {
 				report.Say("%s", what)
 			}
-		case !canBuild():
+		case !canBuild() || s.Downloads && pin.Released:
 			missing = append(missing, Missing{Name: pin.Name, Title: pin.Title, Oldest: pin.Oldest, Files: pin.files(s.Mirror), Seen: seen})
 		}
 	}

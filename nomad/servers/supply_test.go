@@ -153,6 +153,18 @@ func TestFoundOrMissing(t *testing.T) {
 	}
 }
 
+// TestDownloadedNotBuilt: with Go on PATH a server is built, but not if it was asked to be downloaded.
+func TestDownloadedNotBuilt(t *testing.T) {
+	write(t, filepath.Join(bare(t), "go"), printing("1.26.0"))
+	names := []string{"nomad", "weed"}
+	if found, missing, err := (Supply{}).Find(t.Context(), names, nil); err != nil || len(found)+len(missing) != 0 {
+		t.Errorf("to build: %v %+v %v", found, missing, err)
+	}
+	if found, missing, err := (Supply{Downloads: true}).Find(t.Context(), names, nil); err != nil || len(found) != 0 || len(missing) != 1 || missing[0].Name != "nomad" {
+		t.Errorf("to download: %v %+v %v, want only Nomad missing: SeaweedFS has no archives", found, missing, err)
+	}
+}
+
 // TestAllThatIsMissingIsNamed: one call names all servers, and what to download.
 func TestAllThatIsMissingIsNamed(t *testing.T) {
 	bare(t)
@@ -192,6 +204,26 @@ func TestUnpackedServersStay(t *testing.T) {
 	}
 }
 
+// TestTheArchiveAtHand: a program of the same version that another archive has left in the cache is not used in place of the one that was
+// verified now.
+func TestTheArchiveAtHand(t *testing.T) {
+	bare(t)
+	name := "nomad_1.12.0_" + platform() + ".zip"
+	for _, says := range []string{"1.12.0-forged", "1.12.0", "1.12.0"} {
+		folder, program := t.TempDir(), printing(says)
+		content := archive(t, map[string][]byte{"nomad": program})
+		write(t, filepath.Join(folder, name), content)
+		write(t, filepath.Join(folder, "nomad_1.12.0_SHA256SUMS"), list(t, map[string][]byte{name: content}))
+		found, _, err := Supply{Folder: folder}.Find(t.Context(), []string{"nomad"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(found["nomad"].Path); err != nil || !bytes.Equal(got, program) {
+			t.Errorf("%s: the program is %q, %v", says, got, err)
+		}
+	}
+}
+
 // mirror serves files, and counts what was asked for.
 func mirror(t *testing.T, files map[string][]byte) (address string, asked *[]string) {
 	t.Helper()
@@ -224,6 +256,7 @@ func TestFetch(t *testing.T) {
 		"the list is here already":       {files: map[string][]byte{at + file: good}, folder: listed, asked: 1},
 		"another archive":                {files: map[string][]byte{at + file: other, at + sums: listed}, asked: 2, problem: "is not the file that its maker published"},
 		"another archive and list":       {files: map[string][]byte{at + file: other, at + sums: list(t, map[string][]byte{file: other})}, folder: listed, asked: 1, problem: "is not the file that its maker published"},
+		"an older release":               {files: map[string][]byte{at + file: other}, folder: append(listed, list(t, map[string][]byte{"vault_1.20.0_" + platform() + ".zip": other})...), asked: 1, problem: "is not the file that its maker published"},
 		"no list":                        {files: map[string][]byte{at + file: good}, asked: 1, problem: sums + ": the server answers 404"},
 		"no archive":                     {files: map[string][]byte{at + sums: listed}, asked: 2, problem: file + ": the server answers 404"},
 		"a list without the archive":     {files: map[string][]byte{at + file: good, at + sums: []byte("no list\n")}, asked: 2, problem: "lists no checksum of " + file},
@@ -254,6 +287,30 @@ func TestFetch(t *testing.T) {
 				t.Errorf("left in the cache: %q, programs: %q", left, programs)
 			}
 		})
+	}
+}
+
+// TestPasswordsOfMirrors: they are sent, and are in no message.
+func TestPasswordsOfMirrors(t *testing.T) {
+	file := "vault_1.21.1_" + platform() + ".zip"
+	const at, sums = "/hashicorp/vault/1.21.1/", "vault_1.21.1_SHA256SUMS"
+	other := archive(t, map[string][]byte{"vault": printing("6.6.6")})
+	for name, files := range map[string]map[string][]byte{
+		"nothing":         {},
+		"no archive":      {at + sums: list(t, map[string][]byte{file: other})},
+		"another archive": {at + sums: list(t, map[string][]byte{file: nil}), at + file: other},
+		"an empty list":   {at + sums: nil, at + file: other},
+		"a large list":    {at + sums: bytes.Repeat([]byte("x"), maxSums+1)},
+	} {
+		bare(t)
+		address, _ := mirror(t, files)
+		_, err := Supply{Mirror: strings.Replace(address, "://", "://ann:s3cret@", 1)}.Fetch(t.Context(), "vault", nil)
+		if err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := shown("http://ann:s3cret@mirror\x00"); strings.Contains(got, "s3cret") {
+		t.Error(got)
 	}
 }
 

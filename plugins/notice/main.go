@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -66,6 +67,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	}
 	if flags.NArg() > 0 {
 		return s, fmt.Errorf("expected only flags, found %.40q", flags.Arg(0))
+	}
+	if u, err := url.Parse(s.address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return s, fmt.Errorf("-metadata: expected an address such as %s, found %.100q", cloud.Address, s.address)
 	}
 	if s.cloud != "auto" {
 		if _, err := cloud.Named(s.cloud, s.address, s.counts, time.Now); err != nil {

@@ -29,6 +29,7 @@ func TestArguments(t *testing.T) {
 		{"-help", nil, 0, "-rebalance"},
 		{"-version", nil, 0, "det-notice "},
 		{"-cloud=alibaba", nil, 2, `-cloud: expected auto, aws, google or azure, found "alibaba"`},
+		{"-metadata=127.0.0.1:1338", nil, 2, `-metadata: expected an address such as http://169.254.169.254, found "127.0.0.1:1338"`},
 		{"-clouds=aws", nil, 2, "flag provided but not defined: -clouds"},
 		{"aws", nil, 2, `expected only flags, found "aws"`},
 		{"-cloud=aws", map[string]string{"NOMAD_SECRETS_DIR": "/secrets"}, 1, "identity { env = true }"},

@@ -17,7 +17,8 @@ const noTime = "unknown"
 // plan says what to change in the metadata of the node, so that they have the notice of the cloud, or none if it is nil.
 // What an operator has set stays, unless the machine goes away earlier than that.
 func plan(meta map[string]string, notice *cloud.Notice) map[string]*string {
-	said, isSet := meta[leaving.Key]
+	said := meta[leaving.Key]
+	isSet := said != "" // the masters take an empty text for no notice
 	isOurs := strings.HasPrefix(meta[leaving.WhyKey], ours)
 	if notice == nil {
 		if !isOurs {

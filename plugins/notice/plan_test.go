@@ -45,6 +45,7 @@ func TestPlan(t *testing.T) {
 		{"an operator's has no time", theirs("soon"), timed, set("2026-11-30T12:02:00Z", "spot")},
 		{"neither has a time", theirs("soon"), timeless, keeps},
 		{"only an operator's has a time", theirs("2026-11-30T18:00:00Z"), timeless, keeps},
+		{"an operator's that is empty is none", theirs(""), timeless, set("unknown", "advice")},
 		{"an operator's with a reason", map[string]string{"detent.leaving": "soon", "detent.leaving.why": "the rack moves"}, none, keeps},
 	} {
 		changes := plan(maps.Clone(c.meta), c.notice)

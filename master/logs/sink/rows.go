@@ -19,6 +19,7 @@ type unsent struct {
 	TrialID      *int   `db:"trial_id"`
 	Workspace    string `db:"workspace"`
 	Owner        string `db:"owner"`
+	Running      bool   `db:"running"` // the task has an allocation that has not ended
 }
 
 // begin makes the rows of a sink. A new one begins with the lines of this moment.
@@ -58,7 +59,8 @@ func (t *term) unsent(ctx context.Context, all bool, after int) ([]unsent, error
 	}
 	return database.Rows[unsent](ctx, t.db, `
 		SELECT l.id, l.task_id, coalesce(s.next, 1) AS sent, k.type, k.experiment_id,
-			(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, coalesce(w.name, '') AS workspace, u.username AS owner
+			(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, coalesce(w.name, '') AS workspace, u.username AS owner,
+			EXISTS (SELECT FROM allocations a WHERE a.task_id = l.task_id AND a.state <> 'TERMINATED') AS running
 		FROM log_tasks l LEFT JOIN log_sink_tasks s ON s.sink = $1 AND s.log_task = l.id
 			JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id LEFT JOIN workspaces w ON w.id = k.workspace_id
 		WHERE l.next > coalesce(s.next, 1) AND l.id > $2`+which+` ORDER BY l.id LIMIT $3`, t.cfg.Name, after, maxLogs)
@@ -157,14 +159,20 @@ func (t *term) noteFailing(ctx context.Context) error {
 	})
 }
 
-// countWaiting notes how many lines of tasks are not sent.
+// countWaiting notes how many lines of tasks are not sent. A sink of tasks for which no line waits does not fail, whatever the last
+// error was: it may be long until the next line shows that.
 func (t *term) countWaiting(ctx context.Context) error {
 	n, err := database.Scalar[int64](ctx, t.db, `SELECT coalesce(sum(l.next - greatest(coalesce(s.next, 1), l.expired_to)), 0)::bigint
 		FROM log_tasks l LEFT JOIN log_sink_tasks s ON s.sink = $1 AND s.log_task = l.id WHERE l.next > greatest(coalesce(s.next, 1), l.expired_to)`, t.cfg.Name)
 	if err != nil {
 		return err
 	}
+	idle := n == 0 && !t.cfg.Masters
+	if idle {
+		t.failing = time.Time{}
+	}
 	return t.db.Fenced(ctx, t.number, func(tx *database.DB) error {
-		return tx.Exec(ctx, `UPDATE log_sinks SET waiting = $2 WHERE name = $1 AND waiting <> $2`, t.cfg.Name, n)
+		return tx.Exec(ctx, `UPDATE log_sinks SET waiting = $2, failing_since = CASE WHEN $3 THEN NULL ELSE failing_since END
+			WHERE name = $1 AND (waiting <> $2 OR $3 AND failing_since IS NOT NULL)`, t.cfg.Name, n, idle)
 	})
 }

@@ -82,13 +82,13 @@ type term struct {
 	number int64
 
 	after   int   // rounds take turns: the log with which the last one ended
+	behind  bool  // a look at all logs has left lines of tasks that have ended, so the next one comes at once
 	settled int64 // no master can store a line of masters with a lower id any more
 	seen    int64 // the last id at the time seenAt
 	seenAt  time.Time
 	counted time.Time     // when the waiting lines were counted
 	failing time.Time     // since when the receiver takes nothing; zero if it does
 	delay   time.Duration // before the next try
-	takes   bool          // the receiver has taken lines in this term
 	refusal error         // why it did not take the last line that it did not take
 }
 
@@ -109,7 +109,7 @@ func (s *Sink) Run(ctx context.Context, number int64, holds func() bool) {
 		if begun && holds() {
 			every := time.Since(all) >= s.cfg.Timing.LookAll
 			var more bool
-			if more, err = t.safely(ctx, every); err == nil && every && !more {
+			if more, err = t.safely(ctx, every); err == nil && every && !t.behind {
 				all = time.Now()
 			}
 			if more {
@@ -163,6 +163,12 @@ func (t *term) safely(ctx context.Context, all bool) (more bool, err error) {
 
 // round sends a part of what is not sent: some of each log. more reports whether there is more at once.
 func (t *term) round(ctx context.Context, all bool) (more bool, err error) {
+	if t.cfg.Tasks && all && time.Since(t.counted) >= t.cfg.Timing.LookAll { // before a request, which may fail
+		if err := t.countWaiting(ctx); err != nil {
+			return false, err
+		}
+		t.counted = time.Now()
+	}
 	if t.cfg.Masters {
 		if more, err = t.sendMasters(ctx); err != nil {
 			return false, err
@@ -171,23 +177,20 @@ func (t *term) round(ctx context.Context, all bool) (more bool, err error) {
 	if !t.cfg.Tasks {
 		return more, nil
 	}
-	if all && time.Since(t.counted) >= t.cfg.Timing.LookAll {
-		if err := t.countWaiting(ctx); err != nil {
-			return false, err
-		}
-		t.counted = time.Now()
-	}
 	list, err := t.unsent(ctx, all, t.after)
 	if err != nil {
 		return false, err
 	}
+	t.behind = all && len(list) == maxLogs
 	var b batch
 	for _, l := range list {
 		whole, err := b.read(ctx, t.store, l)
 		if err != nil {
 			return false, err
 		}
-		more = more || !whole
+		// The next round has the lines of a task that runs without a look at all logs, which is dear: a task that prints
+		// without end would make every round one.
+		more, t.behind = more || !whole, t.behind || !whole && !l.Running
 		if b.full() {
 			if err := t.deliver(ctx, &b); err != nil {
 				return false, err
@@ -226,10 +229,6 @@ func (t *term) deliver(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	if n := int64(len(b.lines)); n > 0 && rejected == n && !t.takes {
-		// It has taken nothing yet, so the lines are not to blame.
-		return fmt.Errorf("it rejects all lines: %w", t.refusal)
-	}
 	// The end of the term does not keep it from noting what is sent, which the next leader would send again.
 	note, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteWithin)
 	defer cancel()
@@ -265,32 +264,85 @@ func (t *term) sayLost(b *batch) {
 	}
 }
 
-// send sends lines. If the receiver does not take what a request has, it sends the halves, so that one line that it does not take
-// costs no other line.
+// maxCuts bounds how often one request is cut to find the lines that a receiver does not take: any user can print lines, or give them
+// times, that no receiver takes, and each of them would cost two requests.
+const maxCuts = 200
+
+// sending is what is known while the lines of one request are sent.
+type sending struct {
+	cuts   int  // that are left
+	taken  bool // the receiver has taken a line
+	probed bool
+}
+
+// send sends lines. If the receiver does not take what a request has, it sends the parts, so that one line that it does not take
+// costs no other line. After many cuts the rest of a log's lines in a part are left out together.
 func (t *term) send(ctx context.Context, lines []entry.Entry) (rejected int64, err error) {
+	return t.sendPart(ctx, lines, &sending{cuts: maxCuts})
+}
+
+func (t *term) sendPart(ctx context.Context, lines []entry.Entry, now *sending) (rejected int64, err error) {
 	if len(lines) == 0 {
 		return 0, nil
 	}
+	all := int64(len(lines))
 	rejected, why, err := t.target.send(ctx, t.cfg.Cluster, lines)
-	switch {
+	switch first, last := lines[0], lines[all-1]; {
 	case err == nil:
-		if rejected = min(rejected, int64(len(lines))); rejected > 0 {
-			t.refusal = fmt.Errorf("it says %s of some lines from line %d of %s on", why, lines[0].Number, name(lines[0]))
+		if rejected = min(rejected, all); rejected > 0 {
+			t.refusal = fmt.Errorf("it says %s of some lines from line %d of %s on", why, first.Number, name(first))
 		}
-		t.takes = t.takes || rejected < int64(len(lines))
+		if rejected == all {
+			return all, t.probe(ctx, now)
+		}
+		now.taken = true
 		return rejected, nil
 	case !errors.Is(err, errNotTaken):
 		return 0, err
-	case len(lines) == 1:
-		t.refusal = fmt.Errorf("line %d of %s: %w", lines[0].Number, name(lines[0]), err)
-		return 1, nil
+	case all == 1:
+		t.refusal = fmt.Errorf("line %d of %s: %w", first.Number, name(first), err)
+		return 1, t.probe(ctx, now)
+	case now.cuts == 0 && first.Log == last.Log:
+		t.refusal = fmt.Errorf("lines %d to %d of %s, after many others: %w", first.Number, last.Number, name(first), err)
+		return all, t.probe(ctx, now)
 	}
-	for _, half := range [][]entry.Entry{lines[:len(lines)/2], lines[len(lines)/2:]} {
-		n, err := t.send(ctx, half)
+	now.cuts = max(0, now.cuts-1)
+	middle := cut(lines)
+	for _, part := range [][]entry.Entry{lines[:middle], lines[middle:]} {
+		n, err := t.sendPart(ctx, part, now)
 		if err != nil {
 			return 0, err
 		}
 		rejected += n
 	}
 	return rejected, nil
+}
+
+// probe finds out whether lines are to blame that were rejected before the receiver has taken another. It sends a line that every
+// receiver can take: if that one is rejected too, no line may be left out, whatever the receiver took before.
+func (t *term) probe(ctx context.Context, now *sending) error {
+	if now.taken || now.probed {
+		return nil
+	}
+	line := entry.Entry{At: time.Now(), Level: 3, Rank: -1, Source: "master", Text: "det-master tests whether this receiver takes lines, because it has rejected others"}
+	rejected, _, err := t.target.send(ctx, t.cfg.Cluster, []entry.Entry{line})
+	if errors.Is(err, errNotTaken) || err == nil && rejected > 0 {
+		return fmt.Errorf("it rejects all lines: %w", t.refusal)
+	}
+	now.probed = true
+	return err
+}
+
+// cut is where lines are cut in two: between two logs, near the middle, so that the lines of one task cost no other task a line; in the
+// middle if all are of one log.
+func cut(lines []entry.Entry) int {
+	middle := len(lines) / 2
+	for away := range len(lines) {
+		for _, i := range []int{middle - away, middle + away} {
+			if i > 0 && i < len(lines) && lines[i-1].Log != lines[i].Log {
+				return i
+			}
+		}
+	}
+	return middle
 }

@@ -344,6 +344,118 @@ func TestLinesThatAreNotTaken(t *testing.T) {
 	w.has(c.received, w.a, 4)
 }
 
+// TestRejectionsOfAll: a receiver that begins to reject everything costs no line, although it took lines before, and lines that are bad
+// themselves do not keep a sink of a new leader from all others.
+func TestRejectionsOfAll(t *testing.T) {
+	w, c := newWorld(t), newCollector(t)
+	cfg := Config{Tasks: true, Target: Target{Address: c.URL + "/v1/logs"}}
+	stop := w.lead(cfg)
+	w.prints(w.a, "one")
+	w.has(c.received, w.a, 1)
+	c.set(400, "")
+	w.prints(w.a, "two", "three")
+	w.until("it is said that it rejects all", func() error {
+		if !strings.Contains(w.says(), "it rejects all lines") {
+			return fmt.Errorf("it says %s", w.says())
+		}
+		return nil
+	})
+	c.set(0, "poison")
+	w.has(c.received, w.a, 3)
+	stop()
+	w.elect("m2")
+	w.prints(w.a, "poison", "more poison")
+	w.lead(cfg)
+	w.until("the bad lines are left out", func() error {
+		if n := w.Int(`SELECT rejected FROM log_sinks`); n != 2 {
+			return fmt.Errorf("%d lines: %s", n, w.says())
+		}
+		return nil
+	})
+	w.prints(w.b, "a good line")
+	w.has(c.received, w.b, 1)
+}
+
+// TestManyBadLines: a task whose lines a receiver does not take costs it a bounded number of requests, and no other task a line.
+func TestManyBadLines(t *testing.T) {
+	w, c := newWorld(t), newCollector(t)
+	c.set(0, "poison")
+	w.prints(w.a, slices.Repeat([]string{"poison"}, 1_000)...)
+	w.prints(w.b, "one", "two")
+	w.Exec(`INSERT INTO log_sinks (name, masters, begun) VALUES ('s', 0, true)`) // a sink that has not sent them
+	w.lead(Config{Tasks: true, Target: Target{Address: c.URL + "/v1/logs"}})
+	w.has(c.received, w.b, 2)
+	w.until("the bad lines are left out", func() error {
+		if n := w.Int(`SELECT rejected FROM log_sinks`); n != 1_000 {
+			return fmt.Errorf("%d lines: %s", n, w.says())
+		}
+		return nil
+	})
+	if asks, _ := c.asked(); asks > 3*maxCuts {
+		t.Errorf("%d requests", asks)
+	}
+}
+
+// TestWaitingLinesAreCounted: also while a receiver does not take the masters' lines, which are sent first.
+func TestWaitingLinesAreCounted(t *testing.T) {
+	w, c := newWorld(t), newCollector(t)
+	c.set(503, "")
+	w.lead(Config{Tasks: true, Masters: true, Target: Target{Address: c.URL + "/v1/logs"}})
+	w.Exec(`INSERT INTO master_logs (level, message) VALUES ('INFO', 'the master has a line')`)
+	w.until("the sink fails", func() error {
+		if !strings.Contains(w.says(), "takes no lines") {
+			return fmt.Errorf("it says %s", w.says())
+		}
+		return nil
+	})
+	w.prints(w.a, many(5)...)
+	w.until("the lines are counted", func() error {
+		if n := w.Int(`SELECT waiting FROM log_sinks`); n != 5 {
+			return fmt.Errorf("%d lines wait", n)
+		}
+		return nil
+	})
+}
+
+// TestNothingWaitsNothingFails: a sink that failed, and whose lines are gone, is not said to fail until another line comes.
+func TestNothingWaitsNothingFails(t *testing.T) {
+	w, c := newWorld(t), newCollector(t)
+	w.Exec(`INSERT INTO log_sinks (name, masters, begun, failing_since) VALUES ('s', 0, true, now() - interval '1 hour')`)
+	w.lead(Config{Tasks: true, Target: Target{Address: c.URL + "/v1/logs"}})
+	w.until("it does not fail", func() error {
+		if w.Int(`SELECT count(*) FROM log_sinks WHERE failing_since IS NOT NULL`) != 0 {
+			return fmt.Errorf("it does: %s", w.says())
+		}
+		return nil
+	})
+}
+
+// TestAFlood: a task that runs and prints more than a round sends makes the next round no look at all logs; what a task that has ended
+// left does.
+func TestAFlood(t *testing.T) {
+	w, c := newWorld(t), newCollector(t)
+	s, err := New(Config{Name: "s", Cluster: "lab", Tasks: true, Target: Target{Address: c.URL + "/v1/logs"}, Timing: quick()}, w.DB, w.store, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := &term{Sink: s, number: w.term}
+	if err := work.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		w.prints(w.a, strings.Repeat("x", maxOfLog/2))
+	}
+	round := func(behind bool) {
+		t.Helper()
+		if more, err := work.round(t.Context(), true); err != nil || !more || work.behind != behind {
+			t.Fatalf("there is more: %v, of tasks that have ended: %v, want %v; %v", more, work.behind, behind, err)
+		}
+	}
+	round(false)
+	w.Ends(1, 1, "")
+	round(true)
+}
+
 // TestLinesOfMasters: also those whose number was given before that of others and which are stored later, and a count of those that
 // were removed before they were sent.
 func TestLinesOfMasters(t *testing.T) {
@@ -394,10 +506,7 @@ func TestSyslogByDatagramAndTLS(t *testing.T) {
 	}()
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ca := authority(t, server)
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates})
 	if err != nil {
 		t.Fatal(err)
@@ -415,6 +524,53 @@ func TestSyslogByDatagramAndTLS(t *testing.T) {
 	w.until("a certificate of an unknown authority is rejected", func() error {
 		if !strings.Contains(w.says(), "log_sink=stranger") || !strings.Contains(w.says(), "certificate") {
 			return fmt.Errorf("it says %s", w.says())
+		}
+		return nil
+	})
+}
+
+// authority is a file with the certificate of a server.
+func authority(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// TestAReceiverThatRefuses: a line does not count as sent if the receiver wants a certificate that the master does not have, or ends every
+// connection at once, as a balancer without a receiver behind it, also if it greets first.
+func TestAReceiverThatRefuses(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	for name, secure := range map[string]*tls.Config{"tls": {Certificates: server.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert}, "tcp": nil} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := Target{Address: name + "://" + ln.Addr().String()}
+		if secure != nil {
+			ln, target.CAFile = tls.NewListener(ln, secure), authority(t, server)
+		}
+		defer ln.Close()
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Write([]byte("220 ready\r\n")) // for TLS the handshake, which fails
+				_ = conn.Close()
+			}
+		}()
+		w.lead(Config{Name: name, Tasks: true, Target: target})
+	}
+	w.prints(w.a, "one")
+	w.until("both sinks fail", func() error {
+		if got := w.Text(`SELECT format('%s sent, %s fail', sum(sent), count(failing_since)) FROM log_sinks`); got != "0 sent, 2 fail" {
+			return fmt.Errorf("%s: %s", got, w.says())
 		}
 		return nil
 	})
