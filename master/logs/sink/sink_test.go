@@ -293,6 +293,13 @@ func TestDeletedBeforeTheyWereSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asks, _ := c.asked()
+	w.until("no request has lines that were read before", func() error {
+		if now, _ := c.asked(); now < asks+2 {
+			return fmt.Errorf("%d requests", now)
+		}
+		return nil
+	})
 	c.set(0, "")
 	w.has(c.received, w.b, 2)
 	w.until("the lines are counted", func() error {
