@@ -3,10 +3,10 @@ package task
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -36,15 +36,19 @@ func (s *Site) FetchURL() string {
 	return s.Fetch()
 }
 
+// servedFor returns the runner that masters serve for a platform; nil if there is none. Without a platform it is that of the masters' own.
+func (s *Site) servedFor(platform string) *Runner {
+	if platform == "" || platform == s.Runner.Target {
+		return &s.Runner
+	}
+	return each.Find(s.Runners, func(r *Runner) bool { return r.Target == platform })
+}
+
 // runnerOn returns the runner for a platform, as a file or in a tar.
 func (s *Site) runnerOn(platform string, archive bool) (jobspecs.Runner, error) {
-	r := s.Runner
-	if platform != "" && platform != r.Target {
-		at := slices.IndexFunc(s.Runners, func(other Runner) bool { return other.Target == platform })
-		if at < 0 {
-			return jobspecs.Runner{}, fault.New(fault.Invalid, "the master has no det-runner for %s: put det-runner-%[1]s beside its det-runner", platform)
-		}
-		r = s.Runners[at]
+	r := s.servedFor(platform)
+	if r == nil {
+		return jobspecs.Runner{}, fault.New(fault.Invalid, "the master has no det-runner for %s: put det-runner-%[1]s beside its det-runner", platform)
 	}
 	url := fmt.Sprintf("%s/runner/%s/%s", s.FetchURL(), r.SHA256, r.Target)
 	if archive {
@@ -83,11 +87,6 @@ func (s *Site) hasRunner(m Placed, of *pool.Pool, linked bool) bool {
 	if !of.HasImages() && (linked || of.Base().TaskGroups[0].Tasks[0].User != "") {
 		return false
 	}
-	serves := s.Runner
-	for _, other := range s.Runners {
-		if other.Target == m.Platform {
-			serves = other
-		}
-	}
-	return path.Base(m.Runner) == pool.RunnerName(serves.SHA256)
+	served := s.servedFor(m.Platform)
+	return served != nil && path.Base(m.Runner) == pool.RunnerName(served.SHA256)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,16 +22,8 @@ func (c masterServer) offerRunner(ctx context.Context, clients ...Client) error 
 	if m.Runner == "" || m.FetchRunner {
 		return nil
 	}
-	kept, err := c.copyRunner()
+	path, err := c.keepRunner()
 	if err != nil {
-		return err
-	}
-	program, err := os.ReadFile(kept)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(filepath.Dir(kept), pool.RunnerName(fmt.Sprintf("%x", sha256.Sum256(program))))
-	if err := os.Link(kept, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	nomad, err := c.Nomad()
@@ -55,6 +46,31 @@ func (c masterServer) offerRunner(ctx context.Context, clients ...Client) error 
 		}
 	}
 	return nil
+}
+
+// keepRunner copies the runner into the cluster's folder, under a name with its SHA-256, if it is not there yet.
+func (c masterServer) keepRunner() (string, error) {
+	program, err := os.ReadFile(c.state.Master.Runner)
+	if err != nil {
+		return "", err
+	}
+	path := c.path("bin", pool.RunnerName(fmt.Sprintf("%x", sha256.Sum256(program))))
+	if isFile(path) {
+		return path, nil
+	}
+	if err := os.MkdirAll(c.path("bin"), 0o755); err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(c.path("bin"), ".new-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	whole := filepath.Join(fresh, filepath.Base(path))
+	if err := errors.Join(os.WriteFile(whole, program, 0o700), os.Chmod(whole, 0o755)); err != nil { // the bytes of the hash, whatever the umask is
+		return "", err
+	}
+	return path, os.Rename(whole, path)
 }
 
 // copyRunner copies the runner and the programs beside it into the cluster's folder, and returns the copy's path.
