@@ -19,12 +19,15 @@ const (
 	reasonsTimeout = 3 * time.Second
 )
 
-// errorLevel is the level of an error in log lines of the API.
-const errorLevel = 5
+// Levels of log lines of the API.
+const (
+	warningLevel = 4
+	errorLevel   = 5
+)
 
 // explain writes lines into the logs of tasks that their runners could not write: why an
 // attempt ended before its runner started (for example an image that cannot be pulled, or
-// a job that Nomad rejects), that an attempt failed on an unhealthy device, and that log policies forbid another
+// a job that Nomad rejects), that the limit of its time is near, that an attempt failed on an unhealthy device, and that log policies forbid another
 // attempt of its trial. If a master
 // stops before it has stored a line, the line is lost; a line that is written twice is
 // stored once.
@@ -35,6 +38,9 @@ func (t *term) explain(ctx context.Context, c *rows.Changes) {
 	var lines []logs.Batch
 	for _, a := range c.Allocations {
 		if b, ok := explanation(a); ok {
+			lines = append(lines, b)
+		}
+		if b, ok := warning(a); ok {
 			lines = append(lines, b)
 		}
 	}
@@ -72,6 +78,16 @@ func (t *term) addReasons(ctx context.Context, lines []logs.Batch) {
 			line.Text += ": " + why
 		}
 	}
+}
+
+// warning returns the line that announces the end of an attempt at the limit of its time; false if there is none.
+func warning(a rows.AllocationChange) (logs.Batch, bool) {
+	dot := strings.LastIndexByte(a.ID, '.')
+	if a.Warn == "" || dot < 0 {
+		return logs.Batch{}, false
+	}
+	line := logs.Line{At: time.Now(), Level: warningLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: a.Warn}
+	return logs.Batch{TaskID: a.ID[:dot], Origin: logs.Origin{AllocationID: a.ID}, Shipper: "master/limit/" + a.ID, Lines: []logs.Line{line}}, true
 }
 
 // explanation returns the lines for an ended attempt; false if it needs none.

@@ -258,7 +258,8 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 	if attempt != nil && attempt.State == string(lifecycle.Pending) && w.Fail == "" {
 		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
-	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
+	limit := d.p.trialLimit(e, row, attempt)
+	t := lifecycle.Trial{Expired: limit.reached(attempt, d.p.Now), State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
 		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Trained: w.Trained, Held: w.Hold, Fail: w.Fail}
 	state, action, why := lifecycle.Follow(t, experiment)
 	t.State = state
@@ -273,8 +274,15 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 		if out, because := d.eviction(attempt, true); out == lifecycle.ActionKill && action != out || action == lifecycle.ActionNone {
 			action, why = out, because
 		}
+		if t.Expired != "" && action != lifecycle.ActionKill && limit.overdue(attempt, d.p.Now) {
+			action, why = lifecycle.ActionKill, t.Expired
+		}
+		d.warn(attempt, limit, "this trial will be asked to store a checkpoint and to exit")
 		end = d.advance(attempt, preemptionOf(e, attempt), action, why)
 		if end != nil {
+			if t.Expired != "" && attempt.PreemptAt == nil && end.Outcome == lifecycle.Completed { // it has done its work in time
+				t.Expired, t.State = "", lifecycle.State(row.State)
+			}
 			d.count(e, t, attempt, *end)
 			t.NoRetry, t.NoNodes = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
 			step = lifecycle.AfterExit(t, *end)

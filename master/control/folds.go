@@ -184,7 +184,8 @@ func runningConfig(brief json.RawMessage) expconf.Config {
 
 // briefOf returns what the loop needs of a configuration for trials that already run.
 func briefOf(c expconf.Config) expconf.Config {
-	return expconf.Config{MaxRestarts: c.MaxRestarts, Preemption: c.Preemption, Resume: c.Resume, PreemptionTimeout: c.PreemptionTimeout}
+	return expconf.Config{MaxRestarts: c.MaxRestarts, Preemption: c.Preemption, Resume: c.Resume, PreemptionTimeout: c.PreemptionTimeout,
+		Resources: expconf.Resources{MaxRuntime: c.Resources.MaxRuntime}}
 }
 
 func newFold(e rows.LiveExperiment) *fold {
@@ -236,7 +237,7 @@ func (x *fold) read(config json.RawMessage) (expconf.Config, error) {
 		return cfg, fmt.Errorf("its stored configuration cannot be read: %w", err)
 	}
 	x.config = expconf.Config{MaxRestarts: cfg.MaxRestarts, Preemption: cfg.Preemption, Resume: cfg.Resume, PreemptionTimeout: cfg.PreemptionTimeout, CheckpointStorage: cfg.CheckpointStorage,
-		Resources:   expconf.Resources{IsSingleNode: cfg.Resources.IsSingleNode, EqualParts: cfg.Resources.EqualParts, GPU: cfg.Resources.GPU, CPUs: cfg.Resources.CPUs, Memory: cfg.Resources.Memory},
+		Resources:   expconf.Resources{IsSingleNode: cfg.Resources.IsSingleNode, EqualParts: cfg.Resources.EqualParts, GPU: cfg.Resources.GPU, CPUs: cfg.Resources.CPUs, Memory: cfg.Resources.Memory, MaxRuntime: cfg.Resources.MaxRuntime},
 		Environment: expconf.Environment{Nomad: cfg.Environment.Nomad, Secrets: cfg.Environment.Secrets}}
 	return cfg, nil
 }

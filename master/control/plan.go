@@ -142,7 +142,7 @@ type move struct {
 }
 
 func (m *move) changed() bool {
-	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Pool != nil || m.Started
+	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Pool != nil || m.Started || m.Warn != ""
 }
 
 func (d *draft) move(a *rows.LiveAllocation) *move {

@@ -65,6 +65,11 @@ func (d *taskPass) task(t rows.LiveTask) {
 	if action == lifecycle.ActionNone && t.Type != gcTaskType {
 		action, why = d.eviction(attempt, false)
 	}
+	limit := d.p.taskLimit(&t, attempt.Pool)
+	if reached := limit.reached(attempt, d.p.Now); reached != "" && action == lifecycle.ActionNone {
+		action, why = lifecycle.ActionKill, reached
+	}
+	d.warn(attempt, limit, "this task will be ended")
 	if t.Desired == wantPause {
 		d.pauseAttempt(attempt, why)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/optional"
@@ -38,6 +39,8 @@ type Capabilities struct {
 	SingleNode   bool // resources.is_single_node
 	Continue     bool // searcher.source_trial_id and source_checkpoint_uuid
 
+	MaxRuntime time.Duration // the greatest resources.max_runtime; 0: any
+
 	// Limits is what tasks in images may request from their nodes; nil if tasks run without
 	// images, or without limits.
 	Limits *ContainerLimits
@@ -70,10 +73,17 @@ func (c Config) Refused(can Capabilities) error {
 	}
 	c.Environment.refused(k, can)
 	refusedGPU(k, can, c.Resources.GPU, c.Resources.SlotsPerTrial, "slots_per_trial")
+	can.refusedRuntime(k, c.Resources.MaxRuntime)
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	can.Limits.refusedStorage(k, c.CheckpointStorage)
 	k.when(c.Internal != nil && c.Internal.Native != nil, "internal.native", "experiments can no longer be submitted from Python code with native", "use entrypoint")
 	return document.AsError(k.problems)
+}
+
+func (can Capabilities) refusedRuntime(k *checker, limit *Duration) {
+	if limit != nil && can.MaxRuntime > 0 && time.Duration(*limit) > can.MaxRuntime {
+		k.fail("resources.max_runtime", fmt.Sprintf("%s is over the max_runtime of this resource pool, %s", *limit, Duration(can.MaxRuntime)), "")
+	}
 }
 
 // refused: tasks must not land on nodes that were ruled out, nor miss their data.

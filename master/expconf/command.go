@@ -52,6 +52,7 @@ type CommandResources struct {
 	Devices      Devices   `json:"devices" default:"[]"`
 	GPU          *GPU      `json:"gpu,omitempty"`
 	IsSingleNode *bool     `json:"is_single_node,omitempty"` // nil: true
+	MaxRuntime   *Duration `json:"max_runtime,omitempty"`    // for which the task may hold its place; nil: no limit
 	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
 	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
 	Priority     *int      `json:"priority" check:"1 (first)..99 (last)"`
@@ -60,6 +61,8 @@ type CommandResources struct {
 	Slots        int       `json:"slots" default:"1" check:"0..maxSlots"`
 	Weight       float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
 }
+
+func (r CommandResources) check(k *checker, at string) { k.maxRuntime(at, r.MaxRuntime) }
 
 // Duration is a time span, written 30m or as a number of seconds.
 type Duration time.Duration
@@ -187,6 +190,7 @@ func (c CommandConfig) Refused(can Capabilities) error {
 	c.Environment.refused(k, can)
 	c.Environment.refusedMounts(k, can, c.BindMounts)
 	refusedGPU(k, can, c.Resources.GPU, c.Resources.Slots, "slots")
+	can.refusedRuntime(k, c.Resources.MaxRuntime)
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	return document.AsError(k.problems)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/document"
 
@@ -355,7 +356,7 @@ func TestEverythingIsHonoured(t *testing.T) {
 entrypoint: e
 searcher: {name: pbt, metric: m}
 environment: {image: i, proxy_ports: [{proxy_port: 1}], nomad: {meta: {a: b}, constraints: [{attribute: a}]}}
-resources: {slots_per_trial: 8, shm_size: 1g, weight: 2, max_slots: 9, devices: ["/a:/b"], is_single_node: true}
+resources: {slots_per_trial: 8, shm_size: 1g, weight: 2, max_slots: 9, max_runtime: 4h, devices: ["/a:/b"], is_single_node: true}
 log_policies: [{name: n, pattern: p}]
 retention_policy: {log_retention_days: 3}
 profiling: {enabled: true}
@@ -367,6 +368,11 @@ bind_mounts: [{host_path: /a, container_path: /b}]
 	}
 	if w := c.Unhonoured(Everything()); len(w) > 0 {
 		t.Error(w.Strings())
+	}
+	short := Everything()
+	short.MaxRuntime = 90 * time.Minute
+	if err := c.Refused(short); err == nil || !strings.Contains(err.Error(), "resources.max_runtime: 4h is over the max_runtime of this resource pool, 1h30m") {
+		t.Error(err)
 	}
 	none := c.Refused(Capabilities{})
 	if none == nil || strings.Count(none.Error(), "\n") != 4 {

@@ -46,8 +46,11 @@ type Constraints struct {
 
 // ConstrainedResources are the limits of resources.
 type ConstrainedResources struct {
-	MaxSlots *int `json:"max_slots" check:"0..maxSlots"`
+	MaxRuntime *Duration `json:"max_runtime"`
+	MaxSlots   *int      `json:"max_slots" check:"0..maxSlots"`
 }
+
+func (c ConstrainedResources) check(k *checker, at string) { k.maxRuntime(at, c.MaxRuntime) }
 
 // unknown explains a field that Determined's documentation has in two places.
 func (c *ConstrainedResources) unknown(name string) (message, hint string, ok bool) {

@@ -19,6 +19,8 @@ func TestPolicyMistakes(t *testing.T) {
 		{"limit out of range", "constraints:\n  priority_limit: 0\n", "p:2:19: constraints.priority_limit: must be from 1 (first) to 99 (last), found 0"},
 		{"limit of the wrong type", "constraints: {resources: {max_slots: many}}", "p:1:38: constraints.resources.max_slots: expected an integer"},
 		{"negative limit", "constraints: {resources: {max_slots: -1}}", "constraints.resources.max_slots: must be from 0"},
+		{"limit of no time", "constraints: {resources: {max_runtime: 0s}}", "p:1:40: constraints.resources.max_runtime: must be from 1s to 3650 days"},
+		{"value of no time", "invariant_config: {resources: {max_runtime: -4h}}", "invariant_config.resources.max_runtime: must be from 1s to 3650 days"},
 		{"value out of range", "invariant_config:\n  max_restarts: -1\n", "p:2:17: invariant_config.max_restarts: must be from 0"},
 		{"value of a list", "invariant_config: {bind_mounts: [{host_path: x, container_path: /y}]}", "invariant_config.bind_mounts[0].host_path: must be an absolute path"},
 		{"fields that depend on each other", "invariant_config: {resources: {max_slots: 2, slots_per_trial: 4}}", "invariant_config.resources.max_slots: 2 is less than slots_per_trial 4"},

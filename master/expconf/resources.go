@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Resources is what the trials of an experiment need, and their settings for the queue.
@@ -19,6 +21,7 @@ type Resources struct {
 	EqualParts     *bool     `json:"equal_parts,omitempty"` // as many slots on each of its nodes
 	GPU            *GPU      `json:"gpu,omitempty"`         // nil: any GPUs of one model
 	IsSingleNode   *bool     `json:"is_single_node"`
+	MaxRuntime     *Duration `json:"max_runtime,omitempty"` // for which a trial may hold slots, over all its attempts; nil: no limit
 	MaxSlots       *int      `json:"max_slots" check:"at least 0"`
 	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // on each node; nil: the memory of its slots
 	NativeParallel bool      `json:"native_parallel"`
@@ -31,10 +34,50 @@ type Resources struct {
 }
 
 func (r Resources) check(k *checker, at string) {
+	k.maxRuntime(at, r.MaxRuntime)
 	if r.MaxSlots != nil && *r.MaxSlots >= 0 && *r.MaxSlots < r.SlotsPerTrial {
 		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so no trial could start",
 			*r.MaxSlots, r.SlotsPerTrial), "")
 	}
+}
+
+// What max_runtime may be.
+const (
+	minRuntime = time.Second
+	maxRuntime = 10 * 365 * 24 * time.Hour
+)
+
+func (k *checker) maxRuntime(at string, limit *Duration) {
+	if limit == nil {
+		return
+	}
+	if d := time.Duration(*limit); d < minRuntime || d > maxRuntime {
+		k.fail(at+".max_runtime", fmt.Sprintf("must be from %s to %d days, found %s", minRuntime, maxRuntime/(24*time.Hour), strconv.Quote(d.String())), "write a time span, such as 4h or 30m")
+	}
+}
+
+// String writes the duration as documents do, without units of zero: 4h and not 4h0m0s.
+func (t Duration) String() string {
+	text := time.Duration(t).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// DefaultRuntimeGrace is how long a trial may store its checkpoint at its max_runtime if the configuration sets neither a preemption
+// timeout nor a grace.
+const DefaultRuntimeGrace = 5 * time.Minute
+
+// RuntimeGrace is how long a trial may run on after its max_runtime, to store a checkpoint.
+func (c Config) RuntimeGrace() time.Duration {
+	if c.PreemptionTimeout != nil {
+		return time.Duration(*c.PreemptionTimeout) * time.Second
+	}
+	return time.Duration(optional.Or(optional.Value(c.Preemption).Grace, Duration(DefaultRuntimeGrace)))
 }
 
 // The limits of a task's processors and memory on a node.

@@ -203,7 +203,10 @@ func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Con
 	if r.MaxSlots != nil && !asked("max_slots") && limits.slots("max_slots", r.MaxSlots) != nil {
 		r.MaxSlots = nil
 	}
-	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: standard, standardOf: standardOf})
+	if r.MaxRuntime != nil && !asked("max_runtime") && limits.runtime(r.MaxRuntime) != nil {
+		r.MaxRuntime = nil
+	}
+	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, runtime: &r.MaxRuntime, in: of, secrets: cfg.Environment.Secrets, standard: standard, standardOf: standardOf})
 }
 
 // alike reports whether two configurations are the same.
@@ -281,6 +284,7 @@ func runsAlike(a, b expconf.Config) (bool, error) {
 	b.Preemption = a.Preemption
 	b.MinValidationPeriod, b.MinCheckpointPeriod, b.Profiling, b.Debug = a.MinValidationPeriod, a.MinCheckpointPeriod, a.Profiling, a.Debug
 	of := a.Resources
+	b.Resources.MaxRuntime = of.MaxRuntime
 	b.Resources.Priority, b.Resources.Weight, b.Resources.MaxSlots, b.Resources.ResourcePool, b.Resources.SlotsPerTrial = of.Priority, of.Weight, of.MaxSlots, of.ResourcePool, of.SlotsPerTrial
 	return alike(a, b)
 }

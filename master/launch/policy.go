@@ -76,6 +76,13 @@ type Limits struct {
 	Priority *Limit // the lowest number, which is the most important priority
 	MaxSlots *Limit
 	Secrets  []SecretLimit
+	Runtime  *RuntimeLimit
+}
+
+// A RuntimeLimit is the longest max_runtime that a policy allows, and the policy's name.
+type RuntimeLimit struct {
+	Value expconf.Duration
+	By    string
 }
 
 // A SecretLimit has the names of the only secrets that a policy allows, and the policy's name.
@@ -92,6 +99,9 @@ func limitsOf[R expconf.Raw | expconf.RawCommand](rules []rule[R]) Limits {
 		}
 		if m := r.Constraints.Resources.MaxSlots; m != nil && (l.MaxSlots == nil || *m < l.MaxSlots.Value) {
 			l.MaxSlots = &Limit{*m, r.by}
+		}
+		if m := r.Constraints.Resources.MaxRuntime; m != nil && (l.Runtime == nil || *m < l.Runtime.Value) {
+			l.Runtime = &RuntimeLimit{*m, r.by}
 		}
 		if names := r.Constraints.Secrets; names != nil {
 			l.Secrets = append(l.Secrets, SecretLimit{names, r.by})
@@ -129,6 +139,13 @@ func (l Limits) slots(field string, n *int) error {
 	return fault.New(fault.Invalid, "requested resources.%s [%d] exceeds limit set by admin [%d] in the %s", field, *n, l.MaxSlots.Value, l.MaxSlots.By)
 }
 
+func (l Limits) runtime(d *expconf.Duration) error {
+	if d == nil || l.Runtime == nil || *d <= l.Runtime.Value {
+		return nil
+	}
+	return fault.New(fault.Invalid, "requested resources.max_runtime [%s] exceeds limit set by admin [%s] in the %s", *d, l.Runtime.Value, l.Runtime.By)
+}
+
 // A wanted has the values of a configuration that policies limit.
 type wanted struct {
 	slots     int
@@ -136,10 +153,12 @@ type wanted struct {
 	maxSlots  **int
 	capped    bool // max_slots has an effect, so it is set to the limit
 	priority  **int
+	runtime   **expconf.Duration
 	secrets   expconf.Secrets
 	// The priority that applies if the configuration has none, and whose it is.
 	standard   int
 	standardOf string
+	in         *pool.Pool // whose max_runtime applies if neither the configuration nor a policy has one; nil: not asked
 }
 
 // Whose priority applies if a configuration has none.
@@ -163,6 +182,10 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 	if err := l.secrets(w.secrets.Names()); err != nil {
 		return nil, err
 	}
+	if err := l.runtime(*w.runtime); err != nil {
+		return nil, err
+	}
+	remarks = l.keepRuntime(w)
 	if l.MaxSlots != nil && *w.maxSlots == nil && w.capped {
 		*w.maxSlots = new(l.MaxSlots.Value)
 		remarks = append(remarks, fmt.Sprintf("resources.max_slots: %d, the limit in the %s", l.MaxSlots.Value, l.MaxSlots.By))
@@ -172,6 +195,24 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 		remarks = append(remarks, fmt.Sprintf("resources.priority: %d, the limit in the %s; the %s's is %d", l.Priority.Value, l.Priority.By, w.standardOf, w.standard))
 	}
 	return remarks, nil
+}
+
+// keepRuntime sets the limit of the policies in a configuration that has no max_runtime. A limit of the pool stays the pool's: it is
+// another one after a move to another pool.
+func (l Limits) keepRuntime(w wanted) []string {
+	of := expconf.Duration(0)
+	if w.in != nil {
+		of = expconf.Duration(w.in.MaxRuntime)
+	}
+	switch {
+	case *w.runtime != nil:
+	case l.Runtime != nil && (of == 0 || l.Runtime.Value <= of):
+		*w.runtime = new(l.Runtime.Value)
+		return []string{fmt.Sprintf("resources.max_runtime: %s, the limit in the %s", l.Runtime.Value, l.Runtime.By)}
+	case of > 0:
+		return []string{fmt.Sprintf("it may run for %s, the max_runtime of pool %s", of, w.in.Name)}
+	}
+	return nil
 }
 
 // maxTold limits the remarks about one policy.
@@ -239,13 +280,13 @@ func shownCommand(shape func(expconf.RawCommand) expconf.RawCommand, under expco
 // keepExperiment applies the limits of policies to an experiment.
 func keepExperiment(rules []rule[expconf.Raw], cfg *expconf.Config, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
-	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
+	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, runtime: &r.MaxRuntime, in: in, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
 }
 
 // keepTask applies the limits of policies to a task, whose number of slots is fixed.
 func keepTask(rules []rule[expconf.RawCommand], cfg *expconf.CommandConfig, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
-	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
+	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, runtime: &r.MaxRuntime, in: in, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
 }
 
 // Allowed returns an error if the policies of a workspace do not allow a change to what runs or

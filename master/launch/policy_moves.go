@@ -45,10 +45,29 @@ func (g Guard) admits(e experiments.Moving) error {
 	if err := g.limits.slots("slots_per_trial", &e.SlotsPerTrial); err != nil {
 		return err
 	}
+	if err := g.admitsRuntime(e); err != nil {
+		return err
+	}
 	if limit := g.limits.MaxSlots; limit != nil && e.MaxSlots == nil {
 		return fault.New(fault.Invalid, "it has no resources.max_slots, which the %s limits to %d; set it first with det experiment set max-slots", limit.By, limit.Value)
 	}
 	return g.Allows(Change{Priority: &e.Priority, MaxSlots: e.MaxSlots, Weight: &e.Weight, Pool: &e.Pool})
+}
+
+// admitsRuntime compares the experiment's max_runtime, which cannot change, with the limit.
+func (g Guard) admitsRuntime(e experiments.Moving) error {
+	limit := g.limits.Runtime
+	if limit == nil {
+		return nil
+	}
+	cfg, err := expconf.ParseConfigJSON(e.Config)
+	if err != nil {
+		return err
+	}
+	if cfg.Resources.MaxRuntime == nil {
+		return fault.New(fault.Invalid, "it has no resources.max_runtime, which the %s limits to %s; fork it into that workspace instead", limit.By, limit.Value)
+	}
+	return g.limits.runtime(cfg.Resources.MaxRuntime)
 }
 
 // asSet returns an error if policies, which set this all together, set something otherwise than an experiment has it. The message has no secrets, and no values of

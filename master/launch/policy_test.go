@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
@@ -64,6 +65,11 @@ func TestPoliciesOfExperiments(t *testing.T) {
 			refused: `requested priority [49] exceeds limit set by admin [50] in the config policy of workspace "w"`},
 		{name: "a template's priority", policies: []string{limits, "invariant_config: {resources: {priority: 3}}"},
 			refused: "requested priority [3] exceeds limit set by admin [45]"},
+		{name: "max_runtime", policies: []string{"constraints: {resources: {max_runtime: 4h}}", "constraints: {resources: {max_runtime: 5h}}"},
+			want:    func(c expconf.Config) bool { return *c.Resources.MaxRuntime == expconf.Duration(4*time.Hour) },
+			remarks: []string{"resources.max_runtime: 4h, the limit in the config policy of the cluster"}},
+		{name: "max_runtime over the limit", policies: []string{"constraints: {resources: {max_runtime: 4h}}", "constraints: {resources: {max_runtime: 90m}}"}, config: "resources: {max_runtime: 2h}\n",
+			refused: `requested resources.max_runtime [2h] exceeds limit set by admin [1h30m] in the config policy of workspace "w"`},
 		{name: "what the user wrote is wrong under the policy", policies: []string{"invariant_config:\n  resources: {max_slots: 1}\n", ""}, config: "resources: {slots_per_trial: 2}\n",
 			refused: "config policy of the cluster:2:26: resources.max_slots: 1 is less than slots_per_trial 2"},
 	} {

@@ -13,6 +13,7 @@ type Trial struct {
 	KillWanted  bool   // a user wants the trial to end
 	Held        bool   // the search wants the trial to wait, with a checkpoint and without slots
 	Fail        string // why the search cannot judge it; else ""
+	Expired     string // which limit of its time it has reached; else ""
 	EarlyExit   string // INVALID_HP, INIT_INVALID_HP, USER_REQUESTED_STOP, or ""
 	NoRetry     string // why a log policy forbids another attempt; else ""
 	NoNodes     string // why log policies leave no node for another attempt; else ""
@@ -44,7 +45,7 @@ type TrialStep struct {
 func AfterExit(t Trial, out Step) TrialStep {
 	failed := out.Outcome == Failed || out.Outcome == Refused
 	switch {
-	case t.State.Stopping() || t.KillWanted || t.StopWanted: // 1
+	case t.State.Stopping() || t.KillWanted || t.StopWanted || t.Expired != "": // 1
 		return stopped(t, out, failed)
 	case t.EarlyExit != "" && !failed: // 2
 		return TrialStep{State: Done, Restarts: t.Restarts, Exit: earlyExit(t.EarlyExit)}
@@ -85,6 +86,10 @@ func stopped(t Trial, out Step, failed bool) TrialStep {
 		s.State, s.Exit, s.Error = Errored, ExitErrored, t.Fail
 	case t.State == StoppingCanceled, t.State == StoppingKilled, t.KillWanted:
 		s.State, s.Exit = Canceled, ExitCanceled
+	case t.Expired != "" && !t.StopWanted && out.Outcome == Killed && !out.Unstarted: // it may not have stored a checkpoint
+		s.State, s.Exit, s.Error = Canceled, ExitCanceled, t.Expired+"; it was killed, because it had not exited in time"
+	case t.Expired != "" && !t.StopWanted:
+		s.State, s.Exit, s.Error = Done, ExitStopped, t.Expired
 	default:
 		s.State, s.Exit = Done, ExitStopped
 	}
@@ -149,6 +154,8 @@ func Follow(t Trial, experiment State) (State, Action, string) {
 		return StoppingCompleted, ActionPreempt, WhyTrained
 	case t.StopWanted, experiment == StoppingCompleted:
 		return StoppingCompleted, ActionPreempt, WhyStopped
+	case t.Expired != "" && t.State != StoppingCanceled:
+		return StoppingCompleted, ActionPreempt, t.Expired
 	case t.Held && !t.State.Stopping():
 		return Paused, ActionPreempt, WhyHeld
 	case experiment == Paused:

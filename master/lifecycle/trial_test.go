@@ -56,6 +56,7 @@ func TestAfterExit(t *testing.T) {
 		{"log policy", func(t *Trial) { t.NoRetry = "CUDA OOM" }},
 		{"log policies leave no node", func(t *Trial) { t.NoNodes = "no other node" }},
 		{"never starts", func(t *Trial) { t.Unstarted = 4 }},
+		{"has run for its time", func(t *Trial) { t.Expired = "4h are over" }},
 	}
 	var b strings.Builder
 	for _, state := range States {
@@ -93,10 +94,13 @@ func TestFollow(t *testing.T) {
 	var b strings.Builder
 	for _, e := range []State{Active, Paused, StoppingCompleted, StoppingCanceled, StoppingKilled, StoppingError} {
 		for _, state := range States {
-			for _, wanted := range []string{"", "stop", "kill", "invalid", "hold", "fail"} {
+			for _, wanted := range []string{"", "stop", "kill", "invalid", "hold", "fail", "expired"} {
 				tr := Trial{State: state, StopWanted: wanted == "stop", KillWanted: wanted == "kill", Held: wanted == "hold"}
 				if wanted == "fail" {
 					tr.Fail = "it has no metric"
+				}
+				if wanted == "expired" {
+					tr.Expired = "4h are over"
 				}
 				if wanted == "invalid" {
 					tr.EarlyExit = "INVALID_HP"

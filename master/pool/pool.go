@@ -70,6 +70,8 @@ type Pool struct {
 	Scheduler  Scheduler
 	Preemption bool // an attempt may be preempted for one with a higher priority
 	Priority   int  // default priority of tasks
+	// MaxRuntime is for how long a trial or a task may hold its place; 0: without limit.
+	MaxRuntime time.Duration
 
 	// Machines that come and go.
 	Spot      bool          // a machine can go away at any time
@@ -157,7 +159,7 @@ func (p *Pool) Can(can expconf.Capabilities) expconf.Capabilities {
 		can.Hidden = HiddenUnderExec
 	}
 	can.GPUs, can.PodLabels, can.PodLimits = p.Device() != "", p.PodLabels, p.PodLimits
-	can.FairShare = p.Scheduler.Type == FairShare
+	can.FairShare, can.MaxRuntime = p.Scheduler.Type == FairShare, p.MaxRuntime
 	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
 	if !p.Mounts() {
 		can.BindMounts = false

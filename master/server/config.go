@@ -304,6 +304,9 @@ type PoolConfig struct {
 	Preemption bool `yaml:"preemption"`
 	// Priority of jobs that name none, 1 (first) to 99 (last).
 	Priority int `yaml:"default_priority"`
+	// For how long a trial or a task may hold its place, such as `24h`: the limit of those that set no `resources.max_runtime`,
+	// and the greatest that a configuration may set ([limits of time](../scheduling.md#limits-of-time)). By default there is no limit.
+	MaxRuntime Duration `yaml:"max_runtime"`
 	// How the pool shares its slots ([scheduling](../scheduling.md)).
 	Scheduler SchedulerConfig `yaml:"scheduler"`
 

@@ -131,6 +131,9 @@ func (c *Config) checkPools(k *checker) {
 		if p.Priority < 1 || p.Priority > 99 {
 			k.fail(at+".default_priority", "must be from 1 to 99, found %d", p.Priority)
 		}
+		if p.MaxRuntime != 0 && time.Duration(p.MaxRuntime) < time.Minute {
+			k.fail(at+".max_runtime", "must be at least 1m, found %s", time.Duration(p.MaxRuntime))
+		}
 		if p.Python != "" && !strings.HasPrefix(p.Python, "/") {
 			k.fail(at+".python", "expected the absolute path of a Python on the nodes, found %q", p.Python)
 		}

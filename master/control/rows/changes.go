@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
@@ -103,11 +104,13 @@ type AllocationChange struct {
 	ExitReason string
 	Waiting    *string
 	Pool       *string // the pool to wait in from now on
+	Warn       string  // a line for its log: the limit of its time is near; only that it was written is stored in the row
 }
 
 // Placement assigns nodes and slots to an attempt.
 type Placement struct {
 	AllocationID string
+	LentUntil    *time.Time // its slots are lent until then; nil: they are not
 	Members      []PlacedMember
 }
 
@@ -150,7 +153,7 @@ func queueReopened(b *database.Statements, t ReopenedTrial) {
 		SELECT k.id, 1 + `+trial.NewestPart("k.id")+`, t.run_id + 1, coalesce(l.next, 1), k.ended_at, k.exit_status
 		FROM tasks k JOIN trials t ON t.task_id = k.id LEFT JOIN log_tasks l ON l.task_id = k.id WHERE k.id = $1 AND k.ended_at IS NOT NULL`, t.TaskID)
 	b.QueueOne("task "+t.TaskID, `
-		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0, queued_at = NULL WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)
+		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0, queued_at = NULL, held_seconds = 0 WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)
 	b.Queue(`DELETE FROM log_matches WHERE task_id = $1`, t.TaskID) // like its restarts
 }
 
@@ -177,10 +180,11 @@ func queueAllocation(b *database.Statements, a AllocationChange) {
 			started_at = CASE WHEN $7 THEN coalesce(started_at, now()) ELSE started_at END,
 			ended_at = CASE WHEN $8 THEN now() END,
 			outcome = nullif($9, ''), exit_code = $10, exit_reason = $11,
-			waiting_reason = coalesce($12, waiting_reason), pool = coalesce($14, pool)
+			waiting_reason = coalesce($12, waiting_reason), pool = coalesce($14, pool),
+			warned_at = CASE WHEN $16 THEN coalesce(warned_at, now()) ELSE warned_at END
 		WHERE id = $1 AND state = $2 AND NOT ($13 AND $15 <> (
 			SELECT count(*) FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
-		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unstarted, a.Pool, a.Claimed)
+		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unstarted, a.Pool, a.Claimed, a.Warn != "")
 	if a.Kill != nil {
 		queueForAttempt(b, WorkStop, a.ID, "(a.tried_at IS NOT NULL OR a.submitted_at IS NOT NULL) AND a.stopped_at IS NULL")
 	}
@@ -188,13 +192,15 @@ func queueAllocation(b *database.Statements, a AllocationChange) {
 		b.Queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 		b.Queue("DELETE FROM gathers WHERE allocation_id = $1", a.ID)
 		b.Queue(queue.RecordUsage, a.ID)
+		b.Queue(`UPDATE tasks k SET held_seconds = held_seconds + extract(epoch FROM a.ended_at - a.assigned_at)
+			FROM allocations a WHERE a.id = $1 AND k.id = a.task_id AND a.assigned_at IS NOT NULL`, a.ID)
 	}
 }
 
 func queuePlacement(b *database.Statements, p Placement) {
 	queueForAttempt(b, WorkSubmit, p.AllocationID, "a.state = 'PENDING'")
 	b.QueueOne("attempt "+p.AllocationID, `
-		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
+		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '', lent_until = $2 WHERE id = $1 AND state = 'PENDING'`, p.AllocationID, p.LentUntil)
 	for _, m := range p.Members {
 		b.QueueOne("member of "+p.AllocationID, `
 			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, model, mhz, memory_mb) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

@@ -73,6 +73,7 @@ type LiveTrial struct {
 	Progress     *float64 `db:"progress"`
 	Unstarted    int      `db:"unstarted"`
 	Ended        bool     `db:"ended"`
+	HeldSeconds  float64  `db:"held_seconds"` // for which its ended attempts held their places
 
 	QueuedAt *time.Time `db:"queued_at"` // when its first attempt was queued
 }
@@ -103,6 +104,9 @@ type LiveTask struct {
 	Memory int64   `db:"memory"`
 	// Several: its configuration has resources.is_single_node: false.
 	Several bool `db:"several"`
+	// MaxRuntime is resources.max_runtime of its configuration; "" if not set. HeldSeconds: see LiveTrial.
+	MaxRuntime  string  `db:"max_runtime"`
+	HeldSeconds float64 `db:"held_seconds"`
 	// Secrets: its configuration mounts secrets of Vault.
 	Secrets bool `db:"secrets"`
 }
@@ -137,6 +141,8 @@ type LiveAllocation struct {
 	SubmitError        string       `db:"submit_error"`
 	NoRoom             bool         `db:"no_room"`
 	RefusedWhy         string       `db:"refused_why"`
+	WarnedAt           *time.Time   `db:"warned_at"`  // when its log was told that the limit of its time is near
+	LentUntil          *time.Time   `db:"lent_until"` // it holds slots that were lent until then; nil: it does not
 	Members            []LiveMember `db:"-"`
 }
 
@@ -197,7 +203,8 @@ type Live struct {
 // These queries read rows by ids, which LiveCache chooses. Each row comes with its version.
 const (
 	// runningConfig is the part of a configuration that the loop needs for running trials.
-	runningConfig = `jsonb_build_object('max_restarts', e.max_restarts, 'preemption_timeout', e.preemption_timeout, 'preemption', e.preemption, 'resume', e.resume)`
+	runningConfig = `jsonb_build_object('max_restarts', e.max_restarts, 'preemption_timeout', e.preemption_timeout, 'preemption', e.preemption, 'resume', e.resume,
+		'resources', jsonb_build_object('max_runtime', e.max_runtime))`
 
 	experimentRows = `
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,
@@ -212,7 +219,7 @@ const (
 
 	liveTrialSelect = `
 	SELECT t.xmin AS row_version, k.xmin AS task_row_version, t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted,
-		t.kill_wanted, t.held, t.target, t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended, k.queued_at
+		t.kill_wanted, t.held, t.target, t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended, k.held_seconds, k.queued_at
 	FROM trials t JOIN tasks k ON k.id = t.task_id`
 	trialRows = liveTrialSelect + ` WHERE t.id = ANY($1)`
 	// All trials of experiments that are to continue after their end.
@@ -226,6 +233,7 @@ const (
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.cpus ELSE 0 END AS cpus, CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.memory ELSE 0 END AS memory,
 		k.type <> 'CHECKPOINT_GC' AND k.several AS several,
 		k.type <> 'CHECKPOINT_GC' AND k.mounts_secrets AS secrets,
+		coalesce(k.max_runtime, '') AS max_runtime, k.held_seconds,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'
@@ -235,7 +243,7 @@ const (
 	allocationRows = `
 	SELECT xmin AS row_version, id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
 		preempt_acked_at, preempt_asked_at, preempt_signalled_at, preempt_reason, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
-		refused_why
+		refused_why, warned_at, lent_until
 	FROM allocations WHERE id = ANY($1)`
 
 	memberRows = `
