@@ -2,6 +2,7 @@ package sched
 
 import (
 	"slices"
+	"time"
 
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -41,6 +42,9 @@ type found struct {
 	without int   // no room was found when so many blocks had risen on nows; -1: some was
 	whyNow  reason
 	never   string // of explainer.whyNever
+
+	unlent   time.Duration // nothing could be lent for so long …
+	unlentAt int           // … when so many blocks had risen on lends
 }
 
 // about returns what is known of requests like this one.

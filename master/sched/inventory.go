@@ -39,6 +39,9 @@ type inventory struct {
 	opens    *shelf // … by block.open
 	nows     *shelf // … by block.now
 	laters   *shelf // … by block.later
+	lends    *shelf // … by block.lendable; nil: nobody has asked for a loan
+	early    *shelf // … by what the head could use of them at a time, as early as it can be
+	loans    *lending
 }
 
 // span is a range of blocks.
@@ -90,4 +93,7 @@ func (inv *inventory) changed(i int) {
 	inv.opens.move(i, b.open())
 	inv.nows.move(i, b.now())
 	inv.laters.move(i, b.later())
+	if inv.lends != nil {
+		inv.lends.move(i, b.lendable())
+	}
 }

@@ -21,6 +21,7 @@ func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now 
 			queued[i].keepTo(of)
 		}
 	}
+	p.now = now
 	p.policy = p.policyOf(inOrder(queued), now)
 	for r := p.policy.next(); r != nil; r = p.policy.next() {
 		p.policy.considered(p.consider(r, now))
@@ -47,6 +48,8 @@ type planner struct {
 	auxHead     *Request       // the first request of 0 slots that finds no processors or memory
 	letOffLooks int            // what of the plan's work went into letting off victims one by one
 	looked      map[string]int // the plan's work by user
+	now         time.Time
+	borrowers   []int // running tasks with slots on loan, in the order in which they are preempted; made when first needed
 }
 
 // maxLooks is how often the requests of one user may look at blocks in a plan. Thousands of requests that are alike need a small
@@ -100,6 +103,9 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 	}
 	picks := p.find(p.laters, r)
 	if picks == nil {
+		picks = p.recall(r)
+	}
+	if picks == nil {
 		picks = p.reclaim(r, now)
 	}
 	if picks == nil {
@@ -129,7 +135,10 @@ func (p *planner) waitForSlots(r *Request) {
 
 // placeNow places a request for which there is room now, within its quotas.
 func (p *planner) placeNow(r *Request, late bool) outcome {
-	picks := p.room(r)
+	picks, until := p.room(r), time.Time{}
+	if picks == nil && !late {
+		picks, until = p.lend(r), p.now.Add(r.Longest)
+	}
 	if picks == nil {
 		return waits
 	}
@@ -147,7 +156,7 @@ func (p *planner) placeNow(r *Request, late bool) outcome {
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
-	p.start(r, Placement{ID: r.ID, Parts: parts})
+	p.start(r, Placement{ID: r.ID, Parts: parts, LentUntil: until})
 	return served
 }
 

@@ -24,7 +24,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	quota q of="workspace a" bounds=memory hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2 quota=q
 //	run r2 on=n1:4-7 uses=4000/16384 ends=60 again
-//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 cpus=4 mem=8192 quota=q
+//	run r3 on=n1:4-7 early=60 lent=30
+//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 longest=30 cpus=4 mem=8192 quota=q
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -260,6 +261,12 @@ func parseRunning(id string, args map[string]string) Running {
 		most := number(args["max"])
 		r.MaxSlots = &most
 	}
+	if args["early"] != "" {
+		r.Earliest = epoch.Add(time.Duration(number(args["early"])) * time.Second)
+	}
+	if args["lent"] != "" {
+		r.LentUntil = epoch.Add(time.Duration(number(args["lent"])) * time.Second)
+	}
 	for part := range strings.SplitSeq(args["on"], ";") {
 		node, slots, _ := strings.Cut(part, ":")
 		r.Parts = append(r.Parts, Part{NodeID: node, SlotIDs: numbers(slots), Uses: amount(args["uses"])})
@@ -275,6 +282,7 @@ func parseRequest(id string, args map[string]string) Request {
 		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
 	r.Ask = Ask{CPUs: float64(number(args["cpus"])), MemoryMB: number(args["mem"])}
 	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
+	r.Longest = time.Duration(number(args["longest"])) * time.Second
 	if args["turn"] != "" {
 		at := epoch.Add(time.Duration(number(args["turn"])) * time.Second)
 		r.Served = Served{at, at, at, at}
@@ -304,6 +312,9 @@ func show(r Result) string {
 		fmt.Fprintf(&b, "place %s", p.ID)
 		for _, part := range p.Parts {
 			fmt.Fprintf(&b, " %s:%s", part.NodeID, strings.Trim(fmt.Sprint(part.SlotIDs), "[]"))
+		}
+		if !p.LentUntil.IsZero() {
+			fmt.Fprintf(&b, " until %v", p.LentUntil.Sub(epoch))
 		}
 		b.WriteString("\n")
 	}
@@ -479,7 +490,8 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 			}
 			continue
 		}
-		if !s.mayAsk(run, q) && (!after.within(q) || !s.mayReclaim(run)) {
+		recalled := !run.LentUntil.IsZero() && run.Preemptible && !run.Leaving && run.Priority >= q.Priority && (!epoch.Before(run.LentUntil) || q.QueuedAt.Before(run.StartedAt))
+		if !recalled && !s.mayAsk(run, q) && (!after.within(q) || !s.mayReclaim(run)) {
 			return fmt.Errorf("%s must not leave for %s", v.ID, v.For)
 		}
 	}

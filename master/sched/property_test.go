@@ -293,13 +293,7 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 		for i := range s.queued {
 			s.queued[i].MaxSlots, s.queued[i].NotBefore, s.queued[i].Quotas = nil, time.Time{}, nil
 		}
-		lasts := map[string]int{}
-		for _, r := range s.running {
-			lasts[r.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
-		}
-		for _, q := range s.queued {
-			lasts[q.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
-		}
+		lasts := drawLasts(t, &s)
 		head := headOf(s)
 		if head == nil {
 			return
@@ -327,6 +321,93 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 	}
 }
 
+// drawLasts draws how many seconds everything runs, and what is known about that: some of what runs does not end before a time, and
+// some requests run no longer than a bound.
+func drawLasts(t *rapid.T, s *scene) map[string]int {
+	lasts := map[string]int{}
+	for i := range s.running {
+		r := &s.running[i]
+		lasts[r.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
+		if rapid.Bool().Draw(t, "is known") {
+			r.Earliest = epoch.Add(time.Duration(rapid.IntRange(1, lasts[r.ID]).Draw(t, "earliest")) * time.Second)
+		}
+	}
+	for i := range s.queued {
+		q := &s.queued[i]
+		lasts[q.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
+		if rapid.Bool().Draw(t, "is bounded") {
+			lasts[q.ID] = rapid.IntRange(1, 4).Draw(t, "lasts")
+			q.Longest = time.Duration(lasts[q.ID]+rapid.IntRange(0, 3).Draw(t, "longest")) * time.Second
+		}
+	}
+	return lasts
+}
+
+// TestLoansAreReturnedInTime: under every policy, the head starts at the same time with the tasks that a plan has placed on loan, and without them,
+// as long as no task ends earlier than it is expected to.
+func TestLoansAreReturnedInTime(t *testing.T) {
+	lent := map[pool.SchedulerType]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		for i := range s.queued {
+			s.queued[i].MaxSlots, s.queued[i].NotBefore, s.queued[i].Quotas = nil, time.Time{}, nil
+		}
+		for i := range s.running {
+			s.running[i].Leaving, s.running[i].Preemptible, s.running[i].Quotas = false, false, nil
+		}
+		most := 1
+		for i := range s.nodes {
+			most = max(most, len(s.nodes[i].Slots))
+		}
+		s.queued = append(s.queued, Request{ID: "large", Slots: rapid.IntRange(1, 2*most).Draw(t, "slots"), Priority: 1, QueuedAt: epoch.Add(-time.Hour), Workspace: "c"})
+		for i := range 3 {
+			s.queued = append(s.queued, Request{ID: fmt.Sprint("small", i), Slots: rapid.IntRange(1, 3).Draw(t, "slots"), Priority: 5, Workspace: drawWorkspace(t)})
+		}
+		lasts := drawLasts(t, &s)
+		p := planned(s)
+		if p.head == nil {
+			return
+		}
+		without, with := s, s
+		without.pool, without.queued = &pool.Pool{Name: "gpu"}, []Request{*p.head}
+		with.pool, with.queued = without.pool, without.queued
+		loans := 0
+		for _, placed := range p.result.Place {
+			r := Running{ID: placed.ID, Parts: placed.Parts}
+			with.running = append(slices.Clip(with.running), r)
+			if placed.LentUntil.IsZero() {
+				without.running = append(slices.Clip(without.running), r)
+				continue
+			}
+			loans++
+			lasts[placed.ID] = rapid.IntRange(1, int(placed.LentUntil.Sub(epoch)/time.Second)).Draw(t, "is lent for")
+		}
+		if loans == 0 {
+			return
+		}
+		lent[s.pool.Scheduler.Type]++
+		if a, b := play(with, lasts, p.head.ID), play(without, lasts, p.head.ID); a != b {
+			t.Fatalf("%s starts at %d with tasks on loan, at %d without them", p.head.ID, a, b)
+		}
+	})
+	for _, policy := range []pool.SchedulerType{"", pool.FairShare, pool.RoundRobin} {
+		if lent[policy] == 0 {
+			t.Errorf("under policy %q nothing was lent", policy)
+		}
+	}
+}
+
+// planned is Plan, with all that it has found out.
+func planned(s scene) *planner {
+	p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
+	p.now = epoch
+	p.policy = p.policyOf(inOrder(s.queued), epoch)
+	for r := p.policy.next(); r != nil; r = p.policy.next() {
+		p.policy.considered(p.consider(r, epoch))
+	}
+	return p
+}
+
 // TestTheFirstTaskWithoutSlotsIsNotDelayed: the first request of no slots that finds no processors or memory starts no later
 // with requests behind it than without them.
 func TestTheFirstTaskWithoutSlotsIsNotDelayed(t *testing.T) {
@@ -337,17 +418,14 @@ func TestTheFirstTaskWithoutSlotsIsNotDelayed(t *testing.T) {
 		for i := range s.running {
 			s.running[i].Leaving, s.running[i].Quotas = false, nil
 		}
-		lasts := map[string]int{}
-		for _, r := range s.running {
-			lasts[r.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
-		}
+		lasts := drawLasts(t, &s)
 		for i := range s.queued {
 			q := &s.queued[i]
 			q.MaxSlots, q.NotBefore, q.Quotas = nil, time.Time{}, nil
 			q.Slots *= rapid.IntRange(0, 1).Draw(t, "has slots")
-			lasts[q.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
 		}
 		p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
+		p.now = epoch
 		p.policy = newByPriority(p, nil)
 		alone := s
 		alone.queued = nil
@@ -374,6 +452,7 @@ func TestTheFirstTaskWithoutSlotsIsNotDelayed(t *testing.T) {
 // headOf is the most important request that waits though the pool could hold it.
 func headOf(s scene) *Request {
 	p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
+	p.now = epoch
 	p.policy = newByPriority(p, nil)
 	for _, q := range sortedByImportance(s.queued) {
 		p.consider(q, epoch)
@@ -400,13 +479,13 @@ func play(s scene, lasts map[string]int, until string) int {
 	}
 	for second := 0; ; second++ {
 		running = slices.DeleteFunc(running, func(r Running) bool { return ends[r.ID] <= second })
-		result := Plan(s.pool, s.nodes, running, queued, epoch)
+		result := Plan(s.pool, s.nodes, running, queued, epoch.Add(time.Duration(second)*time.Second))
 		for _, p := range result.Place {
 			if p.ID == until {
 				return second
 			}
 			ends[p.ID] = second + lasts[p.ID]
-			running = append(running, Running{ID: p.ID, Parts: p.Parts})
+			running = append(running, Running{ID: p.ID, Parts: p.Parts, LentUntil: p.LentUntil})
 			queued = slices.DeleteFunc(queued, func(q Request) bool { return q.ID == p.ID })
 		}
 		if second > 1000 {

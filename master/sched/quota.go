@@ -313,35 +313,7 @@ func (p *planner) borrow(r *Request) outcome {
 // and only while they are over it. It returns the slots that the request has when they have left.
 func (p *planner) reclaim(r *Request, now time.Time) []hold {
 	owing := p.owers(now)
-	if len(owing) == 0 {
-		return nil
-	}
-	var asked []int
-	at := 0
-	picks := p.makeWay(r, victims{
-		next: func() int {
-			for ; at < len(owing); at++ {
-				if i := owing[at]; p.mayLeave(i) && p.owes(i) {
-					at++
-					asked = append(asked, i)
-					return i
-				}
-			}
-			return -1
-		},
-		spare:  func(int) {},
-		gains:  func() bool { return true },
-		reason: fmt.Sprintf("preempted for %s: it was over a soft quota, and others need the slots", nameOf(r.Group, r.ID)),
-	})
-	if picks == nil {
-		return nil
-	}
-	for _, i := range asked {
-		if p.leaving[i] {
-			p.policy.left(i)
-		}
-	}
-	return picks
+	return p.dismiss(r, owing, p.owes, fmt.Sprintf("preempted for %s: it was over a soft quota, and others need the slots", nameOf(r.Group, r.ID)))
 }
 
 // owers lists the running tasks under soft bounds that may be preempted, the youngest first.

@@ -30,6 +30,7 @@ type use struct {
 type guard struct {
 	need, over Amount // what it needs at most, and what of that is above the share of its slots
 	stay       Amount // of tasks that can be there beside it
+	aux        bool   // it needs no slots
 }
 
 // makeRooms makes the rooms of all nodes, and takes out of them what running tasks hold.
@@ -103,7 +104,7 @@ func (rm *room) protect(parts []int, ask Ask) {
 	if rm.supply == nil || len(parts) == 0 {
 		return
 	}
-	g, smallest := guard{}, rm.supply.Of(ask, parts[0])
+	g, smallest := guard{aux: parts[0] == 0}, rm.supply.Of(ask, parts[0])
 	for _, slots := range parts {
 		a := rm.supply.Of(ask, slots)
 		g.need, g.over, smallest = g.need.most(a), g.over.most(rm.supply.over(a, slots)), smallest.least(a)
@@ -116,11 +117,15 @@ func (rm *room) protect(parts []int, ask Ask) {
 	rm.guards = append(rm.guards, g)
 }
 
-// spares reports whether a task may hold so much beside those for whom room is kept. Either all that can be there together
+// spares reports whether a task may hold so much beside those for whom room is kept; if it is lent, beside those that need no slots: a
+// loan has ended when the head can use the slots. Either all that can be there together
 // fits; or each one has the share of its slots, about which backfill.go decides, and what is above these shares fits.
-func (rm *room) spares(held Amount, slots int) bool {
+func (rm *room) spares(held Amount, slots int, lent bool) bool {
 	for i := range rm.guards {
 		g := &rm.guards[i]
+		if lent && !g.aux {
+			continue
+		}
 		all, over, common := g.need.plus(g.stay).plus(held), rm.over.plus(g.over).plus(rm.supply.over(held, slots)), rm.common()
 		if all.MHz > rm.supply.Free.MHz && over.MHz > common.MHz || all.MemoryMB > rm.supply.Free.MemoryMB && over.MemoryMB > common.MemoryMB {
 			return false
@@ -134,7 +139,7 @@ func (inv *inventory) roomOn(s *shelf, node int) Amount {
 	rm := &inv.rooms[node]
 	later := rm.free.plus(rm.leaving).minus(rm.promised)
 	switch s {
-	case inv.capacity:
+	case inv.capacity, inv.early:
 		return rm.supply.Free
 	case inv.opens:
 		return rm.free
@@ -147,11 +152,14 @@ func (inv *inventory) roomOn(s *shelf, node int) Amount {
 // carries reports whether a node has what a part of so many slots of a request needs beside them.
 func (inv *inventory) carries(s *shelf, r *Request, node, slots int) bool {
 	rm := &inv.rooms[node]
+	if s == inv.lends && !inv.mayLend(r, node) {
+		return false
+	}
 	if rm.supply == nil {
 		return true
 	}
 	a := rm.supply.Of(r.Ask, slots)
-	return a.within(inv.roomOn(s, node)) && (len(rm.guards) == 0 || s != inv.nows && s != inv.laters || rm.spares(a, slots))
+	return a.within(inv.roomOn(s, node)) && (len(rm.guards) == 0 || s != inv.nows && s != inv.laters && s != inv.lends || rm.spares(a, slots, s == inv.lends))
 }
 
 // carriesOn is how many slots of a block a request could use, of those that a shelf shows.

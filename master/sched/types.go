@@ -86,7 +86,9 @@ type Request struct {
 	Weight    float64 // of its group; 0 counts as 1
 	Quotas    []*Quota
 	Served    Served
+	Longest   time.Duration // after its start it has ended, or may be preempted; 0: nobody knows
 
+	by     time.Time       // when it returns the slots that are lent to it; zero: it asks for none on loan
 	choosy bool            // it uses only nodes of at least this score
 	least  float64         // …
 	within map[string]bool // it uses only nodes of these racks; nil: of any
@@ -104,8 +106,10 @@ type Running struct {
 	Priority    int
 	StartedAt   time.Time
 	Preemptible bool
-	MaxSlots    *int // over all of its group
-	Leaving     bool // already preempted: the plan counts its slots as free soon, but cannot assign them yet
+	MaxSlots    *int      // over all of its group
+	Leaving     bool      // already preempted: the plan counts its slots as free soon, but cannot assign them yet
+	Earliest    time.Time // it is not expected to end before; zero: it may end at any time
+	LentUntil   time.Time // its slots were lent to it until then (loans.go); zero: they were not
 	Parts       []Part
 
 	Workspace string // of its owner's job
@@ -129,8 +133,9 @@ type Part struct {
 
 // A Placement starts a request.
 type Placement struct {
-	ID    string
-	Parts []Part
+	ID        string
+	Parts     []Part
+	LentUntil time.Time // its slots are lent: it has ended by then, before a more important request could use them; zero: they are not
 }
 
 // A Preemption is a running task that must free its slots.

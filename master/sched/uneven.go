@@ -26,7 +26,7 @@ func (f *fit) largestFirst(s *shelf, r *Request, brand string) iter.Seq2[int, in
 				if brand != anyBrand && b.brand != brand || used != nil && used[b.node] || s.at[i] == n && f.excluded(r, i) {
 					continue
 				}
-				if s.at[i] == n && f.rooms[b.node].supply != nil {
+				if s.at[i] == n && (f.rooms[b.node].supply != nil || s == f.lends) {
 					if k := f.carriesOn(s, r, i); k < n {
 						fewer[k] = append(fewer[k], i)
 						continue
