@@ -4,6 +4,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -85,7 +86,7 @@ func renumber(running []sched.Running, devices map[string][][]string, nodes []sc
 
 // placed returns a placement as its row has it, with the devices of its slots.
 func placed(pl sched.Placement, nodes map[string]*sched.Node) rows.Placement {
-	out := rows.Placement{AllocationID: pl.ID}
+	out := rows.Placement{AllocationID: pl.ID, LentUntil: optional.NonZero(pl.LentUntil)}
 	for rank, part := range pl.Parts {
 		n := nodes[part.NodeID]
 		m := rows.PlacedMember{Rank: rank, NodeID: part.NodeID, NodeName: n.Name, SlotIDs: part.SlotIDs, MHz: part.Uses.MHz, MemoryMB: part.Uses.MemoryMB}

@@ -290,6 +290,9 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 				d.move(attempt).Final = d.noRetryLines(row.TaskID)
 			}
 			d.unstarted(row.TaskID, row.Unstarted, *end)
+			if step.Exit == lifecycle.ExitDone {
+				e.took.note(attempt, row.HeldSeconds, d.p.Now)
+			}
 		}
 	}
 	c := rows.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
@@ -358,16 +361,22 @@ func (d *experimentPass) retry(e *Experiment, row *rows.LiveTrial, last *rows.Li
 		a.Exclude = end.Avoid
 		a.NotBefore = d.notBefore(*end, row.Unstarted, row.Restarts)
 	}
-	d.enqueue(e, a)
+	d.enqueueAfter(e, a, row)
 	d.queue[len(d.queue)-1].queuedAt = row.QueuedAt
 	return run
 }
 
 func (d *experimentPass) enqueue(e *Experiment, a tasks.NewAttempt) {
+	d.enqueueAfter(e, a, &rows.LiveTrial{})
+}
+
+// enqueueAfter queues an attempt of a trial that has had others.
+func (d *experimentPass) enqueueAfter(e *Experiment, a tasks.NewAttempt, t *rows.LiveTrial) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
 	of := d.rated.ownerOf(e)
 	of.avoid = d.rated.avoidance(e, a.TaskID)
+	of.limit = d.p.trialLimit(e, t, nil)
 	d.queue = append(d.queue, queued{NewAttempt: a, owner: of})
 }
 

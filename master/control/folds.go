@@ -33,6 +33,7 @@ type folds struct {
 // A fold is what the loop keeps of one experiment.
 type fold struct {
 	key    string         // of the experiment's group
+	took   took
 	config expconf.Config // only the fields that the loop reads
 	search *search.Search
 	broken string // why the search cannot continue; else ""
@@ -184,7 +185,7 @@ func runningConfig(brief json.RawMessage) expconf.Config {
 
 // briefOf returns what the loop needs of a configuration for trials that already run.
 func briefOf(c expconf.Config) expconf.Config {
-	return expconf.Config{MaxRestarts: c.MaxRestarts, Preemption: c.Preemption, Resume: c.Resume, PreemptionTimeout: c.PreemptionTimeout,
+	return expconf.Config{MaxRestarts: c.MaxRestarts, Searcher: expconf.Searcher{Name: c.Searcher.Name}, Preemption: c.Preemption, Resume: c.Resume, PreemptionTimeout: c.PreemptionTimeout,
 		Resources: expconf.Resources{MaxRuntime: c.Resources.MaxRuntime}}
 }
 
@@ -236,7 +237,7 @@ func (x *fold) read(config json.RawMessage) (expconf.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("its stored configuration cannot be read: %w", err)
 	}
-	x.config = expconf.Config{MaxRestarts: cfg.MaxRestarts, Preemption: cfg.Preemption, Resume: cfg.Resume, PreemptionTimeout: cfg.PreemptionTimeout, CheckpointStorage: cfg.CheckpointStorage,
+	x.config = expconf.Config{MaxRestarts: cfg.MaxRestarts, Searcher: expconf.Searcher{Name: cfg.Searcher.Name}, Preemption: cfg.Preemption, Resume: cfg.Resume, PreemptionTimeout: cfg.PreemptionTimeout, CheckpointStorage: cfg.CheckpointStorage,
 		Resources:   expconf.Resources{IsSingleNode: cfg.Resources.IsSingleNode, EqualParts: cfg.Resources.EqualParts, GPU: cfg.Resources.GPU, CPUs: cfg.Resources.CPUs, Memory: cfg.Resources.Memory, MaxRuntime: cfg.Resources.MaxRuntime},
 		Environment: expconf.Environment{Nomad: cfg.Environment.Nomad, Secrets: cfg.Environment.Secrets}}
 	return cfg, nil

@@ -46,7 +46,7 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 	if d == nil { // the loop schedules nothing; the API shows no forecast that is old
 		return nil
 	}
-	list := d.forecasts(&t.folds.paces)
+	list := d.forecasts()
 	if len(list) == 0 && t.noQueue { // no pool had a queue the last time either
 		return nil
 	}
@@ -56,25 +56,25 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 }
 
 // forecasts computes for each pool with a queue when its jobs may start.
-func (d *demand) forecasts(known *paces) []queue.Forecast {
+func (d *demand) forecasts() []queue.Forecast {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := []queue.Forecast{}
 	for i := range d.pools {
 		p := &d.pools[i]
 		if in := d.inputs[p.Name]; len(in.queued) > 0 && !in.frozen {
-			list = append(list, d.forecast(p, in, known))
+			list = append(list, d.forecast(p, in))
 		}
 	}
 	return list
 }
 
-func (d *demand) forecast(p *pool.Pool, in *input, known *paces) queue.Forecast {
+func (d *demand) forecast(p *pool.Pool, in *input) queue.Forecast {
 	ends := map[string]sched.End{}
 	for i := range in.running {
 		r := &in.running[i]
-		if at, ok := known.end(r.ID, d.now); ok {
-			ends[r.ID] = sched.End{At: at, Next: in.next[r.Group]}
+		if end, ok := in.ends[r.ID]; ok {
+			ends[r.ID] = sched.End{At: end.Likely, Next: in.next[r.Group]}
 		}
 	}
 	nodes, _ := d.nodesOf(p, in)

@@ -124,6 +124,8 @@ type bench struct {
 	db    *database.DB
 	nomad *fakeNomad
 	term  *term
+
+	reported map[int][]float64 // progress, by experiment; see reports
 }
 
 func newBench(t testing.TB, nodes ...string) *bench {
@@ -141,7 +143,7 @@ func newBenchOn(t testing.TB, dsn string, nodes ...string) *bench {
 	}
 	t.Cleanup(db.Close)
 	log := slog.New(slog.DiscardHandler)
-	b := &bench{t: t, db: db, nomad: newFakeNomad(nodes...)}
+	b := &bench{t: t, db: db, nomad: newFakeNomad(nodes...), reported: map[int][]float64{}}
 	timing := lifecycle.DefaultTiming()
 	timing.StopAfter, timing.Margin = 0, 0
 	l := New(Config{Timing: timing, Pools: pool.Set{{Name: "default", NodePool: "default", Driver: "raw_exec",

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/pace"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
@@ -80,22 +81,26 @@ type owner struct {
 	avoid       avoidance
 	ask         sched.Ask
 	of          sharer
-	ours        bool       // the master started it, not a user
-	unread      bool       // its configuration, which says where its attempts may run, is not in memory
-	goesOn      bool       // when one of its attempts ends, it may ask for another one …
-	since       *time.Time // … with this time in the queue; nil: the time of that end
+	ours        bool // the master started it, not a user
+	unread      bool // its configuration, which says where its attempts may run, is not in memory
+	limit       timeLimit
+	took        time.Duration // how long its other trials took at most, with a margin; 0: not known
+	runsOut     bool          // it does not end before its work is done
+	goesOn      bool          // when one of its attempts ends, it may ask for another one …
+	since       *time.Time    // … with this time in the queue; nil: the time of that end
 }
 
 // request completes what an attempt of this owner asks the scheduler for.
 func (o *owner) request(r sched.Request) sched.Request {
 	r.Group, r.MaxSlots, r.Preemptible, r.OnSpot, r.Ask = o.group, o.maxSlots, o.preemptible, o.ours, o.ask
+	r.Longest = o.longest()
 	r.Workspace, r.User, r.Weight = o.of.workspace, o.of.user, o.of.weight
 	return o.avoid.of(o.shape.of(r))
 }
 
 // ownerOf returns the owner of an experiment's attempts, without the nodes that each trial avoids.
 func (r *ratings) ownerOf(e *Experiment) owner {
-	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, ask: e.ask()}
+	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, took: e.took.bound(), runsOut: e.runsOut(), ask: e.ask()}
 }
 
 func (r *ratings) ownerOfTask(t *rows.LiveTask) owner {
@@ -118,11 +123,14 @@ func (d *queuePass) owners() map[string]*owner {
 		of.goesOn, of.since = d.follows(e)
 		for _, t := range e.Trials {
 			of.avoid = d.rated.avoidance(e, t.TaskID)
+			of.limit = d.p.trialLimit(e, t, d.p.Allocations[t.TaskID])
 			add(t.TaskID, of)
 		}
 	}
 	for i := range d.p.Tasks {
-		add(d.p.Tasks[i].ID, d.rated.ownerOfTask(&d.p.Tasks[i]))
+		of := d.rated.ownerOfTask(&d.p.Tasks[i])
+		of.limit = d.p.taskLimit(&d.p.Tasks[i], d.p.Tasks[i].Pool)
+		add(d.p.Tasks[i].ID, of)
 	}
 	return m
 }
@@ -192,6 +200,7 @@ type input struct {
 	devices map[string][][]string     // running attempt → device ids of each of its parts
 	bounded bool                      // a running attempt has max_slots, so the scheduler may have to preempt it
 	next    map[string]*sched.Request // by group: what it asks for when one of its attempts ends
+	ends    map[string]pace.End       // by running attempt, as far as they are known
 	frozen  bool                      // Nomad's state is not trusted in the pool's region
 }
 
@@ -200,6 +209,14 @@ func (d *queuePass) accountFor(a *rows.LiveAllocation) {
 	for _, x := range a.Members {
 		d.account(x.NodeID, share{a.Pool, len(x.SlotIDs), x.Devices, sched.Amount{MHz: x.MHz, MemoryMB: x.MemoryMB}})
 	}
+}
+
+// addEnd records when a running attempt ends.
+func (in *input) addEnd(id string, end pace.End) {
+	if in.ends == nil {
+		in.ends = map[string]pace.End{}
+	}
+	in.ends[id] = end
 }
 
 // addDevices records the devices of one member of a running attempt.
@@ -228,6 +245,13 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
+		r.LentUntil = optional.Value(a.LentUntil)
+		if end, hasPace, known := d.endOf(a, o); known {
+			if hasPace && o.runsOut {
+				r.Earliest = end.Earliest
+			}
+			in.addEnd(a.ID, end)
+		}
 		r.Parts = partsOf(a)
 		for _, x := range a.Members {
 			if len(x.Devices) > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // holds lets an attempt hold its slots since so many seconds.
@@ -24,8 +25,9 @@ func TestMaxRuntimeEndsATrial(t *testing.T) {
 	for _, c := range []struct {
 		config string
 		grace  int // seconds
-	}{{"", 300}, {"preemption_timeout: 20", 20}, {"preemption: {grace: 7m}", 420}, {"resume: {path: out}", 300 + 3600}} {
-		for _, saves := range []bool{true, false} {
+		saves  bool
+	}{{"", 300, true}, {"", 300, false}, {"preemption_timeout: 20\nresume: {path: out}", 20 + 3600, false}} {
+		t.Run(c.config, func(t *testing.T) {
 			b := newBench(t, "n1")
 			e := b.experiment("resources: {max_runtime: 1h}\n" + c.config)
 			b.settle()
@@ -47,7 +49,7 @@ func TestMaxRuntimeEndsATrial(t *testing.T) {
 			b.claim(id)
 			b.exec(`UPDATE allocations SET preempt_asked_at = now() WHERE id = $1`, id)
 			b.holds(id, 2200)
-			if n := b.int(`SELECT count(*) FROM allocations WHERE warned_at IS NOT NULL OR preempt_at IS NOT NULL`); n != 0 {
+			if n := b.int(`SELECT count(*) FROM allocations WHERE id = $1 AND (warned_at IS NOT NULL OR preempt_at IS NOT NULL)`, id); n != 0 {
 				t.Fatal("it is warned early")
 			}
 			b.holds(id, 2300)
@@ -59,7 +61,7 @@ func TestMaxRuntimeEndsATrial(t *testing.T) {
 				t.Fatalf("at the limit: %s", got)
 			}
 			b.want(e, "ACTIVE", "STOPPING_COMPLETED", "RUNNING")
-			if saves {
+			if c.saves {
 				b.exec(`UPDATE allocations SET preempt_acked_at = now() WHERE id = $1`, id)
 				b.exit(id, 0)
 				b.settle()
@@ -77,7 +79,7 @@ func TestMaxRuntimeEndsATrial(t *testing.T) {
 			if got := b.text(`SELECT error FROM trials`); !strings.HasPrefix(got, why) {
 				t.Errorf("the trial says %q", got)
 			}
-		}
+		})
 	}
 }
 
@@ -110,29 +112,26 @@ func TestMaxRuntimeOfAPool(t *testing.T) {
 
 // TestMaxRuntimeEndsATask: a task of another kind is killed at its limit, and its exit status says why.
 func TestMaxRuntimeEndsATask(t *testing.T) {
-	for kind, config := range map[string]string{"NOTEBOOK": `{"resources": {"max_runtime": "30m0s"}}`, "COMMAND": `{"resources": {"max_runtime": "30m0s"}}`, "CHECKPOINT_GC": `{}`} {
-		b := newBench(t, "n1")
-		b.term.cfg.Pools[0].MaxRuntime = time.Hour
-		b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots)
-			SELECT 'x', $1, gen_random_uuid(), u.id, 1, 'x', $2::jsonb, 'default', 0 FROM users u WHERE username = 'determined'`, kind, config)
-		b.settle()
-		b.claim("x.1")
-		b.settle()
-		b.holds("x.1", 29*60)
-		if n := b.int(`SELECT count(*) FROM allocations WHERE kill_at IS NULL AND (warned_at IS NOT NULL) = ($1 <> 'CHECKPOINT_GC')`, kind); n != 1 {
-			t.Errorf("%s: it is killed, or not warned", kind)
-		}
-		b.holds("x.1", 2*3600)
-		if kind == "CHECKPOINT_GC" {
-			if n := b.int(`SELECT count(*) FROM allocations WHERE kill_at IS NULL`); n != 1 {
-				t.Error("a task that removes files is killed")
-			}
-			continue
-		}
-		b.exit("x.1", 143)
-		b.settle()
-		if s := b.text(`SELECT exit_status FROM tasks WHERE ended_at IS NOT NULL`); s != "it has run for 30m, which is resources.max_runtime" {
-			t.Errorf("%s: the exit status is %q", kind, s)
+	b := newBench(t, "n1")
+	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots)
+		SELECT 'x', 'NOTEBOOK', gen_random_uuid(), u.id, 1, 'x', '{"description": "x", "resources": {"max_runtime": "30m0s"}}', 'default', 0 FROM users u WHERE username = 'determined'`)
+	b.settle()
+	b.claim("x.1")
+	b.settle()
+	b.holds("x.1", 29*60)
+	if n := b.int(`SELECT count(*) FROM allocations WHERE kill_at IS NULL AND warned_at IS NOT NULL`); n != 1 {
+		t.Error("it is killed, or not warned")
+	}
+	b.holds("x.1", 31*60)
+	b.exit("x.1", 143)
+	b.settle()
+	if s := b.text(`SELECT exit_status FROM tasks WHERE ended_at IS NOT NULL`); s != "it has run for 30m, which is resources.max_runtime" {
+		t.Errorf("the exit status is %q", s)
+	}
+	p := &Snapshot{Pools: pool.Set{{Name: "default", MaxRuntime: time.Hour}}}
+	for kind, want := range map[string]time.Duration{"CHECKPOINT_GC": 0, "COMMAND": time.Hour} {
+		if got := p.taskLimit(&rows.LiveTask{Type: kind}, "default").limit; got != want {
+			t.Errorf("%s: a limit of %v, want %v", kind, got, want)
 		}
 	}
 }

@@ -26,7 +26,8 @@ type Experiment struct {
 	Aside  string // why its search is not in memory although the experiment needs it; else ""
 	Trials []*rows.LiveTrial
 
-	key string // of its group; "" if the experiment is not of folds
+	took *took  // how long its trials took; nil: not known
+	key  string // of its group; "" if the experiment is not of folds
 }
 
 // A Snapshot is the input of Decide. It is consistent: its rows are of one database
@@ -43,6 +44,7 @@ type Snapshot struct {
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
 	served      *served             // who last held slots when; nil: not known
+	paces       *paces              // how fast attempts advance; nil: not known
 	Workspaces  map[int]string      // names, by projects
 	Owners      map[int]string      // names, by users
 	Bound       map[string][]string // pools that only these workspaces may use
@@ -67,7 +69,7 @@ type credentialNeeds interface {
 // snapshot joins the rows with the searches, after it has applied new events to these.
 func (f *folds) snapshot(live *rows.Live) *Snapshot {
 	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
-		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served,
+		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served, paces: &f.paces,
 		Allocations: make(map[string]*rows.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]nodes.FailureCount{}}
 	p.Bound, p.Quotas = boundPools(live.Bindings), live.Quotas
@@ -88,7 +90,7 @@ func (f *folds) snapshot(live *rows.Live) *Snapshot {
 		if x.key == "" {
 			x.key = experimentKey(e.ID)
 		}
-		exp := &Experiment{LiveExperiment: e, key: x.key}
+		exp := &Experiment{LiveExperiment: e, key: x.key, took: &x.took}
 		byID[e.ID] = exp
 		p.Experiments = append(p.Experiments, exp)
 	}

@@ -119,7 +119,13 @@ func (d *taskPass) attempt(t rows.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAttempt: a, owner: d.rated.ownerOfTask(&t), queuedAt: t.QueuedAt})
+	d.queue = append(d.queue, queued{NewAttempt: a, owner: d.ownerOf(t), queuedAt: t.QueuedAt})
+}
+
+func (d *taskPass) ownerOf(t rows.LiveTask) owner {
+	of := d.rated.ownerOfTask(&t)
+	of.limit = d.p.taskLimit(&t, t.Pool)
+	return of
 }
 
 // success is the exit status of a task that completed.

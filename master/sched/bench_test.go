@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -209,9 +210,32 @@ func benchCases() []benchCase {
 	}
 }
 
+// benchCrumbs leaves one slot of each node free.
+func benchCrumbs() []Running {
+	return slices.DeleteFunc(benchRunning(42, 1), func(r Running) bool { return r.Parts[0].SlotIDs[0] == 0 })
+}
+
+// benchLoans knows of each running task before when it does not end, and of each request how long it runs, all different.
+func benchLoans(running []Running, queued []Request) ([]Running, []Request) {
+	for i := range running {
+		running[i].Earliest = epoch.Add(time.Duration(i*7919%10_000) * time.Second)
+	}
+	for i := range queued {
+		queued[i].Longest = time.Duration(1+i*104_729%20_000) * time.Second
+	}
+	return running, queued
+}
+
 func BenchmarkPlan(b *testing.B) {
 	nodes := benchNodes()
-	for _, c := range benchCases() {
+	cases := benchCases()
+	for _, of := range []*pool.Pool{{Name: "gpu"}, {Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare}}} {
+		for name, running := range map[string][]Running{"loans-full": benchRunning(42, 1, 2, 4, 8, 3), "loans-half": benchRunning(42, 1, 2, 4, 8, 3)[:1100], "loans-crumbs": benchCrumbs()} {
+			running, queued := benchLoans(running, benchQueue(42))
+			cases = append(cases, benchCase{name + "-" + string(of.Scheduler.Type), of, running, queued})
+		}
+	}
+	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

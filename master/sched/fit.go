@@ -45,6 +45,7 @@ type found struct {
 
 	unlent   time.Duration // nothing could be lent for so long …
 	unlentAt int           // … when so many blocks had risen on lends
+	unlentBy time.Time     // … nor is anything lent longer than until then
 }
 
 // about returns what is known of requests like this one.

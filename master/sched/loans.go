@@ -23,7 +23,11 @@ import (
 type lending struct {
 	until []time.Time // of each node
 	most  time.Time   // the latest of them
+	count int         // loans that the plan has given
 }
+
+// maxLoans is how many loans a plan gives: each changes the reasons why others wait. The next plan gives more.
+const maxLoans = 250
 
 // ever is a time that no loan reaches.
 const ever = 100 * 365 * 24 * time.Hour
@@ -37,20 +41,41 @@ func (p *planner) lend(r *Request) []hold {
 		p.loans = p.findLoans()
 	}
 	by := p.now.Add(r.Longest)
-	if by.After(p.loans.most) {
+	if by.After(p.loans.most) || p.loans.count == maxLoans {
 		return nil
 	}
 	about := p.about(r)
-	if len(r.Exclude) == 0 && about.unlent > 0 && r.Longest >= about.unlent && about.unlentAt == p.lends.rises {
+	if len(r.Exclude) == 0 && about.unlent > 0 && about.unlentAt == p.lends.rises && (r.Longest >= about.unlent || by.After(about.unlentBy)) {
 		return nil
 	}
 	asks := *r
 	asks.by = by
 	picks := p.find(p.lends, &asks)
-	if picks == nil && len(r.Exclude) == 0 {
-		about.unlent, about.unlentAt = r.Longest, p.lends.rises
+	if picks != nil {
+		p.loans.count++
+	} else if len(r.Exclude) == 0 {
+		about.unlent, about.unlentAt, about.unlentBy = r.Longest, p.lends.rises, p.longestLoan(r)
 	}
 	return picks
+}
+
+// longestLoan is a time by which no block lends a part of a request any more.
+func (p *planner) longestLoan(r *Request) (most time.Time) {
+	least := r.Slots
+	for _, w := range p.ways(r, p.fewest(r)) {
+		if part := r.Slots / w.nodes; !w.uneven {
+			least = min(least, part)
+		} else {
+			least = min(least, p.smallestPart(r, w.nodes))
+		}
+	}
+	for n := least; n <= p.lends.max; n++ {
+		p.looks += len(p.lends.rows[n])
+		for _, i := range p.lends.rows[n] {
+			most = latest(most, p.loans.until[p.blocks[i].node])
+		}
+	}
+	return most
 }
 
 // mayLend reports whether slots of a node can be lent to a request.

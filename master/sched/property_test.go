@@ -348,21 +348,7 @@ func drawLasts(t *rapid.T, s *scene) map[string]int {
 func TestLoansAreReturnedInTime(t *testing.T) {
 	lent := map[pool.SchedulerType]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawScene(t)
-		for i := range s.queued {
-			s.queued[i].MaxSlots, s.queued[i].NotBefore, s.queued[i].Quotas = nil, time.Time{}, nil
-		}
-		for i := range s.running {
-			s.running[i].Leaving, s.running[i].Preemptible, s.running[i].Quotas = false, false, nil
-		}
-		most := 1
-		for i := range s.nodes {
-			most = max(most, len(s.nodes[i].Slots))
-		}
-		s.queued = append(s.queued, Request{ID: "large", Slots: rapid.IntRange(1, 2*most).Draw(t, "slots"), Priority: 1, QueuedAt: epoch.Add(-time.Hour), Workspace: "c"})
-		for i := range 3 {
-			s.queued = append(s.queued, Request{ID: fmt.Sprint("small", i), Slots: rapid.IntRange(1, 3).Draw(t, "slots"), Priority: 5, Workspace: drawWorkspace(t)})
-		}
+		s := drawCrowd(t)
 		lasts := drawLasts(t, &s)
 		p := planned(s)
 		if p.head == nil {
@@ -395,6 +381,34 @@ func TestLoansAreReturnedInTime(t *testing.T) {
 			t.Errorf("under policy %q nothing was lent", policy)
 		}
 	}
+}
+
+// drawCrowd draws a pool of a few nodes on which little is free, a large request before all others, and small ones.
+func drawCrowd(t *rapid.T) scene {
+	s := scene{pool: &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: rapid.SampledFrom([]pool.SchedulerType{"", pool.FairShare, pool.RoundRobin}).Draw(t, "policy")}}}
+	size := rapid.IntRange(3, 6).Draw(t, "slots")
+	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
+		n := Node{ID: fmt.Sprintf("n%d", i), Name: fmt.Sprintf("n%d", i), Schedulable: true, Supply: drawSupply(t, size)}
+		for j := range size {
+			n.Slots = append(n.Slots, Slot{ID: j, Healthy: true, Enabled: true})
+		}
+		s.nodes = append(s.nodes, n)
+		for from := 0; from < size-1; {
+			k := min(rapid.IntRange(1, 3).Draw(t, "held"), size-1-from)
+			r := Running{ID: fmt.Sprintf("r%d.%d", i, from), Priority: 3, Workspace: drawWorkspace(t), User: drawUser(t), Parts: []Part{{NodeID: n.ID}}}
+			for ; k > 0; k-- {
+				r.Parts[0].SlotIDs = append(r.Parts[0].SlotIDs, from)
+				from++
+			}
+			s.running = append(s.running, r)
+			from += rapid.IntRange(0, 1).Draw(t, "gap")
+		}
+	}
+	s.queued = []Request{{ID: "large", Slots: rapid.IntRange(2, 2*size).Draw(t, "large"), Priority: 1, QueuedAt: epoch.Add(-time.Hour), Workspace: "c", Ask: drawAsk(t)}}
+	for i := range rapid.IntRange(1, 5).Draw(t, "queued") {
+		s.queued = append(s.queued, Request{ID: fmt.Sprintf("q%d", i), Slots: rapid.IntRange(1, 3).Draw(t, "small"), Priority: 5, Workspace: drawWorkspace(t), User: drawUser(t), Ask: drawAsk(t)})
+	}
+	return s
 }
 
 // planned is Plan, with all that it has found out.

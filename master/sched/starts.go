@@ -116,7 +116,13 @@ func (f *future) plan() {
 		}
 		return starts
 	})
-	f.unsettled = len(placed) > 0 && slices.ContainsFunc(f.queued, func(q Request) bool { return q.MaxSlots != nil || len(q.Quotas) > 0 })
+	lent := 0
+	for _, p := range r.Place {
+		if !p.LentUntil.IsZero() {
+			lent++
+		}
+	}
+	f.unsettled = lent == maxLoans || len(placed) > 0 && slices.ContainsFunc(f.queued, func(q Request) bool { return q.MaxSlots != nil || len(q.Quotas) > 0 })
 	asked := each.Set(r.Preempt, func(p Preemption) string { return p.ID })
 	for i := range f.running {
 		if x := &f.running[i]; x.Leaving && x.slots() > 0 || asked[x.ID] {

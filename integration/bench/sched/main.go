@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type policy struct {
 	name   string
 	of     pool.Pool
 	plan   sim.Planner
-	others bool // the rules of another system
+	others bool    // the rules of another system
+	limits float64 // share of the jobs with a limit of their time; the ends of those that run are estimated if it is not 0
 	run    *sim.Run
 	mean   time.Duration // processor time of a plan on this machine
 }
@@ -33,7 +35,7 @@ func policies() []*policy {
 	return append([]*policy{
 		{name: "FIFO", of: pool.Pool{Name: "gpu"}, plan: sim.FIFO},
 		{name: "best fit", of: pool.Pool{Name: "gpu"}, plan: sim.BestFit},
-	}, append(own(), []*policy{
+	}, append(append(own(), knowing()...), []*policy{
 		{name: "Determined, priority", of: pool.Pool{Name: "gpu"}, plan: sim.DeterminedPriority(), others: true},
 		{name: "Determined, priority, preemption", of: pool.Pool{Name: "gpu", Preemption: true}, plan: sim.DeterminedPriority(), others: true},
 		{name: "Determined, fair_share", of: pool.Pool{Name: "gpu"}, plan: sim.DeterminedFairShare(), others: true},
@@ -52,6 +54,21 @@ func own() []*policy {
 	}
 }
 
+// knowing are policies of sched where a half, and all of the jobs have a limit of their time.
+func knowing() (list []*policy) {
+	for _, p := range own() {
+		for _, share := range []struct {
+			of   float64
+			name string
+		}{{0.5, "half"}, {1, "all"}} {
+			q := *p
+			q.limits, q.name = share.of, fmt.Sprintf("%s, %s with limits", p.name, share.name)
+			list = append(list, &q)
+		}
+	}
+	return list
+}
+
 func main() {
 	nodes := flag.Int("nodes", 1000, "nodes of 8 slots")
 	jobs := flag.Int("jobs", 10_000, "jobs")
@@ -61,6 +78,7 @@ func main() {
 	busy := flag.Float64("busy", 0.95, "share of the slots that jobs hold at the beginning")
 	plot := flag.String("plot", "", "file for the chart (SVG)")
 	growing := flag.Bool("growth", false, "measure the time of a plan in clusters of several sizes")
+	only := flag.String("only", "", "simulate only policies whose names contain this")
 	runs := flag.Int("runs", 9, "plans of each measurement of -growth; the fastest counts")
 	flag.Parse()
 	shapes := map[string]sim.Shape{"helios": sim.Helios(), "philly": sim.Philly()}
@@ -74,7 +92,7 @@ func main() {
 		return
 	}
 	work, resident := of.Jobs(*seed, *jobs, 8**nodes, *load, *busy)
-	all := policies()
+	all := slices.DeleteFunc(policies(), func(p *policy) bool { return !strings.Contains(p.name, *only) })
 	var wait sync.WaitGroup
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, p := range all {
@@ -108,7 +126,8 @@ func write(name string, chart []byte) {
 
 func (p *policy) simulate(seed uint64, nodes int, jobs []sim.Job, resident int) error {
 	o := sim.Usual(seed, nodes)
-	o.Pool, o.Resident = &p.of, resident
+	o.Pool, o.Resident, o.Estimates = &p.of, resident, p.limits > 0
+	jobs = sim.Limited(seed, jobs, p.limits)
 	var spent time.Duration
 	o.Plan = func(of *pool.Pool, nodes []sched.Node, running []sched.Running, queued []sched.Request, now time.Time) sched.Result {
 		runtime.LockOSThread()
@@ -127,19 +146,23 @@ func (p *policy) simulate(seed uint64, nodes int, jobs []sim.Job, resident int) 
 }
 
 func table(all []*policy, jobs []sim.Job) {
-	fmt.Println("| policy | slots in use | wait, median | wait, p99 | wait of ≥ 64 slots, median | … longest | slowdown, p99 | Jain's index | preemptions | work lost | all done after | a plan takes |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Println("| policy | slots in use | wait, median | wait, p99 | wait of < 8 slots, median | wait of ≥ 64 slots, median | … longest | slowdown, p99 | Jain's index | preemptions | on loan | work lost | all done after | a plan takes |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, p := range all {
 		r := p.run
-		large := []time.Duration{0} // waits of large jobs
+		large, small := []time.Duration{0}, []time.Duration{0} // waits of large and of small jobs
 		for i, j := range jobs {
+			if j.Slots < 8 {
+				small = append(small, r.Waits[i])
+			}
 			if j.Slots >= 64 {
 				large = append(large, r.Waits[i])
 			}
 		}
 		slices.Sort(large)
-		fmt.Printf("| %s | %.1f %% | %s | %s | %s | %s | %.1f | %.3f | %d | %.0f slot-hours | %s | %.1f ms |\n", p.name, 100*r.Utilization, span(r.Wait(0.5)), span(r.Wait(0.99)),
-			span(large[len(large)/2]), span(large[len(large)-1]), r.Slowdown(0.99), r.Jain, r.Preemptions, r.Lost.Hours(), span(r.Ended), float64(p.mean.Microseconds())/1000)
+		slices.Sort(small)
+		fmt.Printf("| %s | %.1f %% | %s | %s | %s | %s | %s | %.1f | %.3f | %d | %d | %.0f slot-hours | %s | %.1f ms |\n", p.name, 100*r.Utilization, span(r.Wait(0.5)), span(r.Wait(0.99)),
+			span(small[len(small)/2]), span(large[len(large)/2]), span(large[len(large)-1]), r.Slowdown(0.99), r.Jain, r.Preemptions, r.Loans, r.Lost.Hours(), span(r.Ended), float64(p.mean.Microseconds())/1000)
 	}
 }
 

@@ -9,7 +9,10 @@ disk. Only its length is small: seconds in place of hours. What makes a training
     checkpoints  none, or a file that is flushed to the disk, and a pause as an upload makes it
     data         ready, or with stalls: short ones often, long ones seldom
     warm-up      the first steps cost several times as much as later ones, in two trainings of three
-    neighbours   several trainings run at the same time on few processors, and one of them begins or ends at any time
+    neighbours   several trainings run at the same time and share caches and the disk; one of them begins or ends at any time
+
+The clock of a training counts the processor time of its process, and the time in which it waits for data, the disk and uploads. Other
+work of the machine that records them does not count, beside what it does to caches: nothing else should run where people train.
 
     python3 trainings.py OUT.gz [PROCESSES]
 
@@ -17,6 +20,7 @@ needs numpy and scikit-learn. The file is gzip: a line of JSON for each training
 times of its reports in milliseconds since its start, and its progress then in 1/10,000, each as the difference to the one before.
 """
 
+import contextlib
 import gzip
 import json
 import multiprocessing
@@ -36,6 +40,22 @@ from sklearn.linear_model import SGDClassifier  # noqa: E402
 from sklearn.neural_network import MLPClassifier  # noqa: E402
 
 COUNT = 200
+
+
+class Clock:
+    """The time of a training, in seconds."""
+
+    def __init__(self):
+        self.began, self.waited = time.process_time(), 0.0
+
+    def now(self):
+        return time.process_time() - self.began + self.waited
+
+    @contextlib.contextmanager
+    def waiting(self):
+        wall, busy = time.monotonic(), time.process_time()
+        yield
+        self.waited += time.monotonic() - wall - (time.process_time() - busy)
 
 
 class Network:
@@ -163,11 +183,12 @@ def train(seed):
     upload = rng.uniform(0.01, 0.15)
     stall = rng.choice([0, 0, 0.02, 0.06])
     warm = int(rng.choice([0, 2, 6])), rng.uniform(2, 8)
-    began, times, done = time.monotonic(), [], []
+    clock, times, done = Clock(), [], []
     with tempfile.NamedTemporaryFile() as file:
         for i in range(steps):
             if stall and rng.random() < stall:
-                time.sleep(min(0.01 * (1 + rng.pareto(1.5)), 1))
+                with clock.waiting():
+                    time.sleep(min(0.01 * (1 + rng.pareto(1.5)), 1))
             model.step(size[i])
             if i < warm[0]:
                 for _ in range(int(warm[1])):
@@ -178,11 +199,12 @@ def train(seed):
             if saves and (i + 1) % max(1, steps // saves) == 0:
                 file.seek(0)
                 pickle.dump(model.weights(), file)
-                file.flush()
-                os.fsync(file.fileno())
-                time.sleep(upload)
+                with clock.waiting():
+                    file.flush()
+                    os.fsync(file.fileno())
+                    time.sleep(upload)
             if (i + 1) % every == 0 or i + 1 == steps:
-                times.append(round(1000 * (time.monotonic() - began)))
+                times.append(round(1000 * clock.now()))
                 done.append(round(10_000 * (i + 1) / steps))
     spans = [int(b - a) for a, b in zip([0] + times, times)]
     parts = [int(b - a) for a, b in zip([0] + done, done)]

@@ -28,7 +28,8 @@ type Options struct {
 	NodeFails      time.Duration // mean time between two failures of a node; 0: never
 	NodeOut        time.Duration // how long it is out then
 	MaxTime        time.Duration
-	Resident       int // so many jobs run when the time begins; their waits do not count
+	Estimates      bool // the ends of jobs that run are estimated from their progress
+	Resident       int  // so many jobs run when the time begins; their waits do not count
 }
 
 // Usual returns a cluster of so many nodes of 8 slots.
@@ -42,6 +43,7 @@ type Run struct {
 	Waits       []time.Duration // of each job from its arrival to its first start
 	Slowdowns   []float64       // of each job: from arrival to end, over its work, at least 1; short jobs count as 10 minutes
 	Preemptions int
+	Loans       int           // starts on slots on loan
 	Failures    int           // of attempts, by their nodes
 	Lost        time.Duration // slots × time of work that was done twice
 	Used        []Point       // slots in use over time
@@ -71,6 +73,7 @@ type live struct {
 	work    time.Duration // when the current attempt begins to work
 	parts   []sched.Part  // nil: it waits
 	leaves  time.Duration // when it has stored its checkpoint; 0: it was not asked to
+	lent    time.Time     // its slots are lent until then; zero: they are not
 	ran     bool
 }
 
@@ -243,7 +246,7 @@ func (s *simulation) release(x *live) {
 }
 
 func (s *simulation) requeue(x *live) {
-	x.parts, x.leaves = nil, 0
+	x.parts, x.leaves, x.lent = nil, 0, time.Time{}
 	s.waiting = append(s.waiting, x)
 }
 
@@ -283,11 +286,11 @@ func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live
 	for i, x := range s.running {
 		byID[x.ID] = x
 		running[i] = sched.Running{ID: x.ID, Group: x.ID, Priority: x.Priority, StartedAt: epoch.Add(x.started), Preemptible: true, Leaving: x.leaves > 0,
-			Parts: x.parts, Workspace: x.Workspace, User: x.User}
+			Parts: x.parts, Workspace: x.Workspace, User: x.User, LentUntil: x.lent, Earliest: s.earliest(x)}
 	}
 	for i, x := range s.waiting {
 		byID[x.ID] = x
-		queued[i] = sched.Request{ID: x.ID, Group: x.ID, Slots: x.Slots, Priority: x.Priority, QueuedAt: epoch.Add(x.Arrives), Preemptible: true,
+		queued[i] = sched.Request{Longest: s.longest(x), ID: x.ID, Group: x.ID, Slots: x.Slots, Priority: x.Priority, QueuedAt: epoch.Add(x.Arrives), Preemptible: true,
 			Workspace: x.Workspace, User: x.User, Served: sched.Served{Workspace: s.served["w "+x.Workspace], User: s.served["u "+x.User], Group: s.served["g "+x.ID], Turn: s.served["t "+x.User]}}
 	}
 	return running, queued, byID
@@ -299,7 +302,7 @@ func (s *simulation) plan() {
 	running, queued, byID := s.state()
 	result := s.Plan(s.Pool, s.nodes, running, queued, epoch.Add(s.now))
 	for _, p := range result.Place {
-		s.start(byID[p.ID], p.Parts)
+		s.start(byID[p.ID], p)
 	}
 	s.waiting = slices.DeleteFunc(s.waiting, func(x *live) bool { return x.parts != nil })
 	for _, p := range result.Preempt {
@@ -309,8 +312,29 @@ func (s *simulation) plan() {
 	s.run.Used = append(s.run.Used, Point{s.now, s.inUse})
 }
 
-func (s *simulation) start(x *live, parts []sched.Part) {
-	x.parts, x.started, x.work = parts, s.now, s.now
+// longest is how long a job that waits runs at most; 0 if nobody knows.
+func (s *simulation) longest(x *live) time.Duration {
+	if x.Limit == 0 {
+		return 0
+	}
+	return x.Limit - x.done + s.Resume
+}
+
+// earliest is when a job that runs ends at the earliest, by an estimate from a twentieth of its work on; zero before.
+func (s *simulation) earliest(x *live) time.Time {
+	done := x.done + max(0, s.now-x.work)
+	if !s.Estimates || done < x.Lasts/20 {
+		return time.Time{}
+	}
+	return epoch.Add(s.now + time.Duration((1+x.Error)*(1-estimateWidth)*float64(x.Lasts-done)))
+}
+
+func (s *simulation) start(x *live, p sched.Placement) {
+	if !p.LentUntil.IsZero() {
+		s.run.Loans++
+	}
+	x.lent = p.LentUntil
+	x.parts, x.started, x.work = p.Parts, s.now, s.now
 	if x.ran {
 		x.work += s.Resume
 	} else {

@@ -16,6 +16,42 @@ type Job struct {
 	Priority        int
 	Arrives         time.Duration // after the beginning
 	Lasts           time.Duration // of work
+	Limit           time.Duration // max_runtime, which its user has set; 0: none
+	Error           float64       // of the estimate of its end while it runs, in parts of the time that is left
+}
+
+// estimateError is the standard deviation of Error. An interval of estimateWidth around the estimate holds nine in ten.
+const (
+	estimateError = 0.12
+	estimateWidth = 1.645 * estimateError
+)
+
+// usualLimits are values that users write.
+var usualLimits = [...]time.Duration{10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+	48 * time.Hour, 96 * time.Hour, 168 * time.Hour, 336 * time.Hour, 720 * time.Hour, 1440 * time.Hour, 2880 * time.Hour}
+
+// Limited gives a share of the jobs a limit of their time. Users know badly how long jobs run: on clusters where they must say it, what a job runs is
+// about equally often each part of what its user said (Mu'alem and Feitelson, IEEE TPDS 2001), which is mostly a round value.
+func Limited(seed uint64, jobs []Job, share float64) []Job {
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	limited := slices.Clone(jobs)
+	for i := range limited {
+		j := &limited[i]
+		has, part := rnd.Float64() < share, 0.1+0.9*rnd.Float64()
+		j.Error = estimateError * rnd.NormFloat64()
+		if !has {
+			continue
+		}
+		said := time.Duration(float64(j.Lasts) / part)
+		j.Limit = said
+		for _, usual := range usualLimits {
+			if usual >= said {
+				j.Limit = usual
+				break
+			}
+		}
+	}
+	return limited
 }
 
 // A Shape describes a workload by what was published about a cluster. The papers give means, medians
