@@ -104,6 +104,7 @@ var keyEffects = []effects.Row{
 	{"resource_pools.python python", reach + "master/server TestPythonOfPools, plugins/runner TestThePoolsPython"},
 	{"resource_pools.homes", reachPool + "master/task TestHomes, integration/containers TestTasksInContainers"},
 	{"resource_pools.single_node", reachPool + "master/sched TestAPoolOfSingleNodes"},
+	{"resource_pools.max_runtime", reachPool + "master/control TestMaxRuntimeOfAPool"},
 	{"resource_pools.preemption resource_pools.scheduler.preemption", reachSched + "master/sched TestPlan TestPreemptingGains"},
 	{"resource_pools.default_priority resource_pools.scheduler.default_priority", reachSched + "master/launch TestAnExperimentIsMade"},
 	{"resource_pools.scheduler.type", reachSched + "master/sched TestPlan TestTurns"},

@@ -3,47 +3,21 @@ package control
 import (
 	"time"
 
+	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pace"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // What is known of how long attempts run, for the scheduler: limits of time, the progress of what runs, and how long earlier trials of
 // an experiment took.
 
-// took is how long the trials of an experiment took that have completed while this leader watched. A new leader begins anew.
-type took struct {
-	trials  int
-	longest time.Duration // for which one held its slots
-}
-
-// A new trial of an experiment runs no longer than tookMargin times the longest of its trials, after tookTrials of them. If it
-// does, it can be preempted.
-const (
-	tookTrials = 3
-	tookMargin = 1.5
-)
-
-// note adds a trial that has completed.
-func (t *took) note(a *rows.LiveAllocation, heldSeconds float64, now time.Time) {
-	if t == nil || a.AssignedAt == nil {
-		return
-	}
-	t.trials++
-	t.longest = max(t.longest, time.Duration(heldSeconds*float64(time.Second))+now.Sub(*a.AssignedAt))
-}
-
-// bound is how long a new trial runs; 0 if nobody knows.
-func (t *took) bound() time.Duration {
-	if t == nil || t.trials < tookTrials {
-		return 0
-	}
-	return time.Duration(tookMargin * float64(t.longest))
-}
-
 // longest is how long an attempt in the queue will run at most; 0 if nobody knows.
 func (o *owner) longest() time.Duration {
-	bound := o.limit.bound()
+	bound := o.limit.Bound()
 	if o.preemptible && o.took > 0 && (bound == 0 || o.took < bound) {
 		bound = o.took
 	}
@@ -64,23 +38,81 @@ func (e *Experiment) runsOut() bool {
 // says so, and not only its limit.
 func (d *queuePass) endOf(a *rows.LiveAllocation, o *owner) (end pace.End, hasPace, known bool) {
 	if d.p.paces != nil && a.StartedAt != nil {
-		end, hasPace = d.p.paces.end(a.ID, d.p.Now)
+		end, hasPace = d.p.paces.End(a.ID, d.p.Now)
 	}
-	left, limited := o.limit.left(a, d.p.Now)
+	left, limited := o.limit.Left(d.p.Now)
 	if !limited {
 		return end, hasPace, hasPace
 	}
-	stops := d.p.Now.Add(max(left, 0))
-	last := stops.Add(o.limit.grace)
-	if !hasPace {
-		return pace.End{Earliest: d.p.Now, Likely: last, Latest: last}, false, true
+	if stops := d.p.Now.Add(max(left, 0)); hasPace {
+		end = end.Within(stops, stops.Add(o.limit.Grace))
+	} else {
+		end = pace.End{Earliest: d.p.Now, Likely: stops.Add(o.limit.Grace), Latest: stops.Add(o.limit.Grace)}
 	}
-	return pace.End{Earliest: first(end.Earliest, stops), Likely: first(end.Likely, last), Latest: first(end.Latest, last)}, true, true
+	return end, hasPace, true
 }
 
-func first(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+// notePaces adds what the trials of a snapshot report. A report is seen up to a cycle after it came.
+func (p *Snapshot) notePaces(s *pace.Tracks) {
+	live := 0
+	for _, e := range p.Experiments {
+		for _, t := range e.Trials {
+			if a := p.Allocations[t.TaskID]; a != nil && a.StartedAt != nil && t.Progress != nil {
+				live++
+				s.Note(a.ID, *t.Progress, p.Now)
+			}
+		}
 	}
-	return a
+	s.Forget(live, p.Now)
+}
+
+// noteTook adds a trial that has completed with this attempt.
+func (p *Snapshot) noteTook(e *Experiment, t *rows.LiveTrial, a *rows.LiveAllocation) {
+	if e.took != nil && a.AssignedAt != nil {
+		e.took.Note(p.trialLimit(e, t, nil).Held + p.Now.Sub(*a.AssignedAt))
+	}
+}
+
+// trialLimit is the limit of a trial with this attempt, or without one.
+func (p *Snapshot) trialLimit(e *Experiment, t *rows.LiveTrial, a *rows.LiveAllocation) lifecycle.TimeLimit {
+	in := e.Pool
+	if a != nil {
+		in = a.Pool
+	}
+	l := task.TimeLimit(optional.Value(e.Config.Resources.MaxRuntime), p.Pools.Named(in), t.HeldSeconds)
+	l.Grace = task.RuntimeGrace(&e.Config)
+	if e.Config.Resume != nil {
+		l.Grace += leftover.Keep // after the program's end, its runner stores its folder
+	}
+	if a != nil {
+		l.Since = a.AssignedAt
+	}
+	return l
+}
+
+// taskLimit is the limit of a task that is not a trial. Tasks that the master starts have none.
+func (p *Snapshot) taskLimit(t *rows.LiveTask) (l lifecycle.TimeLimit) {
+	if t.Type == gcTaskType {
+		return l
+	}
+	own, _ := time.ParseDuration(t.MaxRuntime) // a configuration has no other text there
+	in := t.Pool
+	a := p.Allocations[t.ID]
+	if a != nil {
+		in = a.Pool
+	}
+	if l = task.TimeLimit(expconf.Duration(own), p.Pools.Named(in), t.HeldSeconds); a != nil {
+		l.Since = a.AssignedAt
+	}
+	return l
+}
+
+// warn adds a line to the log of an attempt shortly before its limit, once.
+func (d *draft) warn(a *rows.LiveAllocation, l lifecycle.TimeLimit, then string) {
+	if a.StartedAt == nil || a.WarnedAt != nil || a.PreemptAt != nil || a.KillAt != nil || a.State == string(lifecycle.Terminating) {
+		return
+	}
+	if text := l.Warning(d.p.Now, then); text != "" {
+		d.move(a).Warn = text
+	}
 }

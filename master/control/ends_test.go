@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // TestATrialStartsOnLoan: behind an experiment that waits for the whole node, a trial that ends in time starts, because of its limit, or because
@@ -42,20 +42,8 @@ func (b *bench) start1(config string) int {
 	return e
 }
 
-// TestHowLongTrialsTake: after three trials of an experiment, the longest bounds the next, with a margin; a limit bounds too.
-func TestHowLongTrialsTake(t *testing.T) {
-	var x took
-	now := time.Unix(1_000_000, 0)
-	since := now.Add(-10 * time.Minute)
-	for i, held := range []float64{0, 600, 60} {
-		if got := x.bound(); got != 0 {
-			t.Errorf("after %d trials it is %v", i, got)
-		}
-		x.note(&rows.LiveAllocation{AssignedAt: &since}, held, now)
-	}
-	if got := x.bound(); got != 30*time.Minute {
-		t.Errorf("three trials of 10, 20 and 11 minutes bound the next to %v", got)
-	}
+// TestHowLongAnAttemptRuns: trials of the same experiment bound it, if it can be preempted, and a limit does.
+func TestHowLongAnAttemptRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   owner
 		want time.Duration
@@ -63,9 +51,9 @@ func TestHowLongTrialsTake(t *testing.T) {
 		"nothing":            {owner{preemptible: true}, 0},
 		"its kin":            {owner{preemptible: true, took: time.Hour}, time.Hour},
 		"what cannot leave":  {owner{took: time.Hour}, 0},
-		"a limit":            {owner{limit: timeLimit{limit: time.Hour, held: 10 * time.Minute, grace: 5 * time.Minute}}, 56 * time.Minute},
-		"both":               {owner{preemptible: true, took: time.Minute, limit: timeLimit{limit: time.Hour}}, time.Minute},
-		"a limit that is up": {owner{limit: timeLimit{limit: time.Hour, held: 2 * time.Hour}}, time.Minute},
+		"a limit":            {owner{limit: lifecycle.TimeLimit{Limit: time.Hour, Held: 10 * time.Minute, Grace: 5 * time.Minute}}, 56 * time.Minute},
+		"both":               {owner{preemptible: true, took: time.Minute, limit: lifecycle.TimeLimit{Limit: time.Hour}}, time.Minute},
+		"a limit that is up": {owner{limit: lifecycle.TimeLimit{Limit: time.Hour, Held: 2 * time.Hour}}, time.Minute},
 	} {
 		if got := c.of.longest(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

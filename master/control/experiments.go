@@ -259,7 +259,7 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
 	limit := d.p.trialLimit(e, row, attempt)
-	t := lifecycle.Trial{Expired: limit.reached(attempt, d.p.Now), State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
+	t := lifecycle.Trial{Expired: limit.Reached(d.p.Now), State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
 		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Trained: w.Trained, Held: w.Hold, Fail: w.Fail}
 	state, action, why := lifecycle.Follow(t, experiment)
 	t.State = state
@@ -274,7 +274,7 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 		if out, because := d.eviction(attempt, true); out == lifecycle.ActionKill && action != out || action == lifecycle.ActionNone {
 			action, why = out, because
 		}
-		if t.Expired != "" && action != lifecycle.ActionKill && limit.overdue(attempt, d.p.Now) {
+		if t.Expired != "" && action != lifecycle.ActionKill && limit.Overdue(d.p.Now) {
 			action, why = lifecycle.ActionKill, t.Expired
 		}
 		d.warn(attempt, limit, "this trial will be asked to store a checkpoint and to exit")
@@ -291,7 +291,7 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 			}
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 			if step.Exit == lifecycle.ExitDone {
-				e.took.note(attempt, row.HeldSeconds, d.p.Now)
+				d.p.noteTook(e, row, attempt)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pace"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/search/budget"
 )
@@ -24,7 +25,7 @@ type folds struct {
 	nodes   inventories
 	choices choices
 	served  served
-	paces   paces
+	paces   pace.Tracks
 	budget  budget.Budget
 	out     map[int]bool // live experiments whose searches do not fit into the budget
 	pending bool         // the last load left events or configurations for the next one
@@ -32,8 +33,8 @@ type folds struct {
 
 // A fold is what the loop keeps of one experiment.
 type fold struct {
-	key    string         // of the experiment's group
-	took   took
+	key    string // of the experiment's group
+	took   pace.Took
 	config expconf.Config // only the fields that the loop reads
 	search *search.Search
 	broken string // why the search cannot continue; else ""

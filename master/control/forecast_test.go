@@ -51,7 +51,7 @@ func (b *bench) aged(experiment int, ago time.Duration) {
 	for i, done := range b.reported[experiment] {
 		x.Note(time.Now().Add(-ago-time.Duration(len(b.reported[experiment])-1-i)*time.Minute), done)
 	}
-	b.term.folds.paces.by[b.newest(experiment)] = x
+	b.term.folds.paces.Put(b.newest(experiment), x)
 }
 
 // TestForecasts: what waits gets a start when the progress of what runs says when it ends, and else a reason.
@@ -110,41 +110,5 @@ func TestForecastOfASearch(t *testing.T) {
 	b.exec(`UPDATE allocations SET priority = 42 WHERE state = 'PENDING'`) // as important, and older than the next trial
 	if got := b.expected(less); got.At == nil {
 		t.Errorf("before the next trial of a search: %s", got.Unknown)
-	}
-}
-
-// TestPace: which reports say when an attempt ends.
-func TestPace(t *testing.T) {
-	at := func(seconds int) time.Time { return time.Unix(1_000_000+int64(seconds), 0) }
-	type step struct {
-		second int
-		done   float64
-	}
-	for name, x := range map[string]struct {
-		steps []step
-		now   int
-		end   int // 0: not known
-	}{
-		"nothing":                             {nil, 10, 0},
-		"one value says nothing":              {[]step{{0, 0.5}}, 10, 0},
-		"one report has no pace":              {[]step{{0, 0.1}, {60, 0.2}}, 70, 0},
-		"two reports have one":                {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}}, 130, 540},
-		"the same value is no report":         {[]step{{0, 0.1}, {60, 0.2}, {90, 0.2}, {120, 0.3}, {125, 0.3}}, 130, 540},
-		"reports that are too close together": {[]step{{0, 0.1}, {5, 0.2}, {10, 0.3}}, 12, 0},
-		"too small a part":                    {[]step{{0, 0.1}, {60, 0.101}, {120, 0.102}}, 130, 0},
-		"an old report":                       {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}}, 120 + 4*60 + 1, 0},
-		"it begins again":                     {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}, {180, 0.2}, {240, 0.25}}, 250, 0},
-		"it begins again, and goes on":        {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}, {180, 0.2}, {240, 0.5}, {300, 0.75}}, 310, 360},
-		"it should have ended":                {[]step{{0, 0.1}, {60, 0.5}, {120, 1}}, 150, 150},
-		"it would take years":                 {[]step{{0, 0.1}, {1, 0.11}, {40_000_000, 0.125}}, 40_000_001, 0},
-	} {
-		var s paces
-		for _, step := range x.steps {
-			s.add("a", step.done, at(step.second))
-		}
-		end, known := s.end("a", at(x.now))
-		if known != (x.end != 0) || known && end.Likely.Sub(at(x.end)).Abs() > time.Second || end.Likely.Before(end.Earliest) || end.Latest.Before(end.Likely) {
-			t.Errorf("%s: %v (%t), want %v", name, end.Likely.Sub(at(0)), known, x.end)
-		}
 	}
 }

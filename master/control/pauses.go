@@ -22,8 +22,8 @@ func (d *taskPass) taskWithoutAttempt(t rows.LiveTask, why string) {
 		d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: t.ID, Ended: true, ExitStatus: why + ", before it started"})
 	case t.Desired == wantKill:
 		d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: why})
-	case t.Desired != wantPause && d.p.taskLimit(&t, t.Pool).reached(nil, d.p.Now) != "": // it was paused
-		d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: d.p.taskLimit(&t, t.Pool).reached(nil, d.p.Now)})
+	case t.Desired != wantPause && d.p.taskLimit(&t).Reached(d.p.Now) != "": // it was paused
+		d.out.Tasks = append(d.out.Tasks, rows.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: d.p.taskLimit(&t).Reached(d.p.Now)})
 	case t.Desired != wantPause:
 		d.attempt(t, t.Runs+1, nil)
 	}

@@ -83,7 +83,7 @@ type owner struct {
 	of          sharer
 	ours        bool // the master started it, not a user
 	unread      bool // its configuration, which says where its attempts may run, is not in memory
-	limit       timeLimit
+	limit       lifecycle.TimeLimit
 	took        time.Duration // how long its other trials took at most, with a margin; 0: not known
 	runsOut     bool          // it does not end before its work is done
 	goesOn      bool          // when one of its attempts ends, it may ask for another one …
@@ -100,7 +100,7 @@ func (o *owner) request(r sched.Request) sched.Request {
 
 // ownerOf returns the owner of an experiment's attempts, without the nodes that each trial avoids.
 func (r *ratings) ownerOf(e *Experiment) owner {
-	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, took: e.took.bound(), runsOut: e.runsOut(), ask: e.ask()}
+	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, took: e.took.Bound(), runsOut: e.runsOut(), ask: e.ask()}
 }
 
 func (r *ratings) ownerOfTask(t *rows.LiveTask) owner {
@@ -129,7 +129,7 @@ func (d *queuePass) owners() map[string]*owner {
 	}
 	for i := range d.p.Tasks {
 		of := d.rated.ownerOfTask(&d.p.Tasks[i])
-		of.limit = d.p.taskLimit(&d.p.Tasks[i], d.p.Tasks[i].Pool)
+		of.limit = d.p.taskLimit(&d.p.Tasks[i])
 		add(d.p.Tasks[i].ID, of)
 	}
 	return m

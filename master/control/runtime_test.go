@@ -130,7 +130,7 @@ func TestMaxRuntimeEndsATask(t *testing.T) {
 	}
 	p := &Snapshot{Pools: pool.Set{{Name: "default", MaxRuntime: time.Hour}}}
 	for kind, want := range map[string]time.Duration{"CHECKPOINT_GC": 0, "COMMAND": time.Hour} {
-		if got := p.taskLimit(&rows.LiveTask{Type: kind}, "default").limit; got != want {
+		if got := p.taskLimit(&rows.LiveTask{Type: kind, Pool: "default"}).Limit; got != want {
 			t.Errorf("%s: a limit of %v, want %v", kind, got, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
+	"github.com/detent-ml/detent/master/pace"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/sched"
@@ -26,8 +27,8 @@ type Experiment struct {
 	Aside  string // why its search is not in memory although the experiment needs it; else ""
 	Trials []*rows.LiveTrial
 
-	took *took  // how long its trials took; nil: not known
-	key  string // of its group; "" if the experiment is not of folds
+	took *pace.Took // how long its trials took; nil: not known
+	key  string     // of its group; "" if the experiment is not of folds
 }
 
 // A Snapshot is the input of Decide. It is consistent: its rows are of one database
@@ -44,7 +45,7 @@ type Snapshot struct {
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
 	served      *served             // who last held slots when; nil: not known
-	paces       *paces              // how fast attempts advance; nil: not known
+	paces       *pace.Tracks        // how fast attempts advance; nil: not known
 	Workspaces  map[int]string      // names, by projects
 	Owners      map[int]string      // names, by users
 	Bound       map[string][]string // pools that only these workspaces may use
@@ -117,7 +118,7 @@ func (f *folds) snapshot(live *rows.Live) *Snapshot {
 		f.show(keep[e.ID], e, live.Last)
 	}
 	f.pending = f.pending || len(live.Later) > 0
-	f.paces.note(p)
+	p.notePaces(&f.paces)
 	return p
 }
 

@@ -65,8 +65,8 @@ func (d *taskPass) task(t rows.LiveTask) {
 	if action == lifecycle.ActionNone && t.Type != gcTaskType {
 		action, why = d.eviction(attempt, false)
 	}
-	limit := d.p.taskLimit(&t, attempt.Pool)
-	if reached := limit.reached(attempt, d.p.Now); reached != "" && action == lifecycle.ActionNone {
+	limit := d.p.taskLimit(&t)
+	if reached := limit.Reached(d.p.Now); reached != "" && action == lifecycle.ActionNone {
 		action, why = lifecycle.ActionKill, reached
 	}
 	d.warn(attempt, limit, "this task will be ended")
@@ -124,7 +124,8 @@ func (d *taskPass) attempt(t rows.LiveTask, run int, end *lifecycle.Step) {
 
 func (d *taskPass) ownerOf(t rows.LiveTask) owner {
 	of := d.rated.ownerOfTask(&t)
-	of.limit = d.p.taskLimit(&t, t.Pool)
+	of.limit = d.p.taskLimit(&t)
+	of.limit.Since = nil
 	return of
 }
 

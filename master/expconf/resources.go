@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/document"
-	"github.com/detent-ml/detent/master/optional"
 )
 
 // Resources is what the trials of an experiment need, and their settings for the queue.
@@ -42,10 +41,7 @@ func (r Resources) check(k *checker, at string) {
 }
 
 // What max_runtime may be.
-const (
-	minRuntime = time.Second
-	maxRuntime = 10 * 365 * 24 * time.Hour
-)
+const minRuntime, maxRuntime = time.Second, 10 * 365 * 24 * time.Hour
 
 func (k *checker) maxRuntime(at string, limit *Duration) {
 	if limit == nil {
@@ -66,18 +62,6 @@ func (t Duration) String() string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// DefaultRuntimeGrace is how long a trial may store its checkpoint at its max_runtime if the configuration sets neither a preemption
-// timeout nor a grace.
-const DefaultRuntimeGrace = 5 * time.Minute
-
-// RuntimeGrace is how long a trial may run on after its max_runtime, to store a checkpoint.
-func (c Config) RuntimeGrace() time.Duration {
-	if c.PreemptionTimeout != nil {
-		return time.Duration(*c.PreemptionTimeout) * time.Second
-	}
-	return time.Duration(optional.Or(optional.Value(c.Preemption).Grace, Duration(DefaultRuntimeGrace)))
 }
 
 // The limits of a task's processors and memory on a node.

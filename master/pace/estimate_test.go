@@ -17,12 +17,12 @@ var tune = flag.Bool("tune", false, "find the parameters anew, on the trainings 
 // A training is a recorded one.
 type training struct {
 	Kind  string
-	Times []int // of its reports, in milliseconds, each since the one before
+	Times []int // of its reports, in 1/10,000 s, each since the one before
 	Done  []int // in 1/10,000
 }
 
-// hour is how long a second of the recorded trainings counts: they are short so that they could be recorded.
-const stretch = 360
+// stretch is how long a second of the recorded trainings counts: they are short so that they could be recorded.
+const stretch = 3600
 
 func recorded(t *testing.T) (list []training) {
 	t.Helper()
@@ -69,13 +69,13 @@ func (x training) after(part float64) moment {
 		if found {
 			continue
 		}
-		m.now = epoch.Add(time.Duration(at) * time.Millisecond * stretch)
+		m.now = epoch.Add(time.Duration(at) * 100 * time.Microsecond * stretch)
 		m.track.Note(m.now, float64(done)/10_000)
 		if _, known := m.track.End(m.now); known && float64(done)/10_000 >= part && done < 10_000 {
 			found = true
 		}
 	}
-	m.left = (time.Duration(at)*time.Millisecond*stretch - m.now.Sub(epoch)).Seconds()
+	m.left = (time.Duration(at)*100*time.Microsecond*stretch - m.now.Sub(epoch)).Seconds()
 	if !found {
 		m.left = 0
 	}

@@ -49,9 +49,6 @@ func (t *Track) Note(at time.Time, done float64) {
 	}
 }
 
-// Last is when the progress last changed.
-func (t *Track) Last() time.Time { return t.at }
-
 // When a Track says enough about the end.
 const (
 	minSpan    = 20 * time.Second // between the first report and the last: a report is noted up to 5 s late
@@ -63,6 +60,17 @@ const (
 
 // An End is when a training ends: nine in ten end between Earliest and Latest, half of them before Likely.
 type End struct{ Earliest, Likely, Latest time.Time }
+
+// Within bounds an End: nothing ends after last, and what is not done at stops may end there.
+func (e End) Within(stops, last time.Time) End {
+	first := func(a, b time.Time) time.Time {
+		if b.Before(a) {
+			return b
+		}
+		return a
+	}
+	return End{first(e.Earliest, stops), first(e.Likely, last), first(e.Latest, last)}
+}
 
 // End estimates when the training ends, if it goes on as it has begun; false if that cannot be said.
 func (t *Track) End(now time.Time) (End, bool) {

@@ -6,21 +6,20 @@ disk. Only its length is small: seconds in place of hours. What makes a training
     steps        even for most; of one kind that grows (the batch or the sequence becomes longer), shrinks (layers are
                  frozen), or comes in stages (a curriculum, progressive resizing)
     evaluations  none, short, or as long as a tenth of the training, at regular intervals or only at the end of epochs
-    checkpoints  none, or a file that is flushed to the disk, and a pause as an upload makes it
+    checkpoints  none, or a file, and a pause as an upload makes it
     data         ready, or with stalls: short ones often, long ones seldom
     warm-up      the first steps cost several times as much as later ones, in two trainings of three
     neighbours   several trainings run at the same time and share caches and the disk; one of them begins or ends at any time
 
-The clock of a training counts the processor time of its process, and the time in which it waits for data, the disk and uploads. Other
-work of the machine that records them does not count, beside what it does to caches: nothing else should run where people train.
+The clock of a training counts the processor time of its process, and its waits for data and uploads, which are drawn and not slept. So other
+work of the machine that records them does not count, beside what it does to caches and shared cores.
 
     python3 trainings.py OUT.gz [PROCESSES]
 
 needs numpy and scikit-learn. The file is gzip: a line of JSON for each training, with its kind, and two lists of whole numbers: the
-times of its reports in milliseconds since its start, and its progress then in 1/10,000, each as the difference to the one before.
+times of its reports in 1/10,000 s since its start, and its progress then in 1/10,000, each as the difference to the one before.
 """
 
-import contextlib
 import gzip
 import json
 import multiprocessing
@@ -51,11 +50,8 @@ class Clock:
     def now(self):
         return time.process_time() - self.began + self.waited
 
-    @contextlib.contextmanager
-    def waiting(self):
-        wall, busy = time.monotonic(), time.process_time()
-        yield
-        self.waited += time.monotonic() - wall - (time.process_time() - busy)
+    def wait(self, seconds):
+        self.waited += seconds
 
 
 class Network:
@@ -173,22 +169,21 @@ def sizes(rng, steps):
 def train(seed):
     rng = np.random.default_rng(seed)
     model = MODELS[seed % len(MODELS)](rng)
-    steps = int(rng.integers(200, 420))
+    steps = int(rng.integers(160, 320))
     kind, size = sizes(rng, steps)
-    size = size * rng.uniform(0.25, 0.6)
+    size = size * rng.uniform(0.15, 0.4)
     every = max(1, round(steps / rng.choice([40, 60, 100, 150])))  # steps between reports
     evals = int(rng.choice([0, 5, 10, 20, 40]))
     eval_passes = int(rng.integers(1, 6))
     saves = int(rng.choice([0, 4, 10, 20]))
-    upload = rng.uniform(0.01, 0.15)
+    upload = rng.uniform(0.003, 0.04)
     stall = rng.choice([0, 0, 0.02, 0.06])
     warm = int(rng.choice([0, 2, 6])), rng.uniform(2, 8)
     clock, times, done = Clock(), [], []
     with tempfile.NamedTemporaryFile() as file:
         for i in range(steps):
             if stall and rng.random() < stall:
-                with clock.waiting():
-                    time.sleep(min(0.01 * (1 + rng.pareto(1.5)), 1))
+                clock.wait(min(0.004 * (1 + rng.pareto(1.5)), 0.3))
             model.step(size[i])
             if i < warm[0]:
                 for _ in range(int(warm[1])):
@@ -199,12 +194,10 @@ def train(seed):
             if saves and (i + 1) % max(1, steps // saves) == 0:
                 file.seek(0)
                 pickle.dump(model.weights(), file)
-                with clock.waiting():
-                    file.flush()
-                    os.fsync(file.fileno())
-                    time.sleep(upload)
+                file.flush()
+                clock.wait(upload)
             if (i + 1) % every == 0 or i + 1 == steps:
-                times.append(round(1000 * clock.now()))
+                times.append(round(10_000 * clock.now()))
                 done.append(round(10_000 * (i + 1) / steps))
     spans = [int(b - a) for a, b in zip([0] + times, times)]
     parts = [int(b - a) for a, b in zip([0] + done, done)]

@@ -1,0 +1,80 @@
+package pace
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// Tracks are the tracks of many attempts, by their ids. One program writes them while others read.
+type Tracks struct {
+	mu sync.Mutex
+	by map[string]*Track
+}
+
+// Note adds a value of an attempt's progress.
+func (s *Tracks) Note(attempt string, done float64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[string]*Track{}
+	}
+	if s.by[attempt] == nil {
+		s.by[attempt] = &Track{}
+	}
+	s.by[attempt].Note(now, done)
+}
+
+// Put replaces the track of an attempt.
+func (s *Tracks) Put(attempt string, t *Track) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.by[attempt] = t
+}
+
+// Forget drops attempts that have reported nothing for long, if there are many more than the live ones.
+func (s *Tracks) Forget(live int, now time.Time) {
+	const few = 1_000
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.by) > few+2*live {
+		maps.DeleteFunc(s.by, func(_ string, t *Track) bool { return now.Sub(t.at) > maxSilence })
+	}
+}
+
+// End is Track.End of an attempt.
+func (s *Tracks) End(attempt string, now time.Time) (End, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.by[attempt]; t != nil {
+		return t.End(now)
+	}
+	return End{}, false
+}
+
+// Took is how long trials of an experiment took that have completed.
+type Took struct {
+	trials  int
+	longest time.Duration
+}
+
+// The next trial of an experiment runs no longer than tookMargin times the longest of its trials, after tookTrials of them. If it
+// does, it can be preempted.
+const (
+	tookTrials = 3
+	tookMargin = 1.5
+)
+
+// Note adds a trial that has held its slots for so long.
+func (t *Took) Note(held time.Duration) {
+	t.trials++
+	t.longest = max(t.longest, held)
+}
+
+// Bound is how long another trial runs at most; 0 if nobody knows.
+func (t *Took) Bound() time.Duration {
+	if t == nil || t.trials < tookTrials {
+		return 0
+	}
+	return time.Duration(tookMargin * float64(t.longest))
+}
