@@ -3,9 +3,6 @@ package control
 import (
 	"fmt"
 	"testing"
-	"time"
-
-	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // TestATrialStartsOnLoan: behind an experiment that waits for the whole node, a trial that ends in time starts, because of its limit, or because
@@ -40,23 +37,4 @@ func (b *bench) start1(config string) int {
 	e := b.submit(config)
 	b.start(e, 0)
 	return e
-}
-
-// TestHowLongAnAttemptRuns: trials of the same experiment bound it, if it can be preempted, and a limit does.
-func TestHowLongAnAttemptRuns(t *testing.T) {
-	for name, c := range map[string]struct {
-		of   owner
-		want time.Duration
-	}{
-		"nothing":            {owner{preemptible: true}, 0},
-		"its kin":            {owner{preemptible: true, took: time.Hour}, time.Hour},
-		"what cannot leave":  {owner{took: time.Hour}, 0},
-		"a limit":            {owner{limit: lifecycle.TimeLimit{Limit: time.Hour, Held: 10 * time.Minute, Grace: 5 * time.Minute}}, 56 * time.Minute},
-		"both":               {owner{preemptible: true, took: time.Minute, limit: lifecycle.TimeLimit{Limit: time.Hour}}, time.Minute},
-		"a limit that is up": {owner{limit: lifecycle.TimeLimit{Limit: time.Hour, Held: 2 * time.Hour}}, time.Minute},
-	} {
-		if got := c.of.longest(); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
 }

@@ -93,14 +93,14 @@ type owner struct {
 // request completes what an attempt of this owner asks the scheduler for.
 func (o *owner) request(r sched.Request) sched.Request {
 	r.Group, r.MaxSlots, r.Preemptible, r.OnSpot, r.Ask = o.group, o.maxSlots, o.preemptible, o.ours, o.ask
-	r.Longest = o.longest()
+	r.Longest = o.limit.Longest(o.took)
 	r.Workspace, r.User, r.Weight = o.of.workspace, o.of.user, o.of.weight
 	return o.avoid.of(o.shape.of(r))
 }
 
 // ownerOf returns the owner of an experiment's attempts, without the nodes that each trial avoids.
 func (r *ratings) ownerOf(e *Experiment) owner {
-	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, took: e.took.Bound(), runsOut: e.runsOut(), ask: e.ask()}
+	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, took: e.took.Bound(), runsOut: task.RunsOut(&e.Config), ask: e.ask()}
 }
 
 func (r *ratings) ownerOfTask(t *rows.LiveTask) owner {
@@ -143,7 +143,7 @@ func (d *queuePass) schedule() {
 	groups := make(map[string]string, len(d.p.Allocations)+len(d.queue)) // by attempt
 	byPool := map[string]*input{}
 	for i := range d.p.Pools {
-		byPool[d.p.Pools[i].Name] = &input{}
+		byPool[d.p.Pools[i].Name] = &input{ends: map[string]pace.End{}}
 	}
 	for _, task := range slices.Sorted(maps.Keys(d.p.Allocations)) {
 		a, o := d.p.Allocations[task], owners[task]
@@ -211,14 +211,6 @@ func (d *queuePass) accountFor(a *rows.LiveAllocation) {
 	}
 }
 
-// addEnd records when a running attempt ends.
-func (in *input) addEnd(id string, end pace.End) {
-	if in.ends == nil {
-		in.ends = map[string]pace.End{}
-	}
-	in.ends[id] = end
-}
-
 // addDevices records the devices of one member of a running attempt.
 func (in *input) addDevices(a *rows.LiveAllocation, x rows.LiveMember) {
 	if in.devices == nil {
@@ -246,11 +238,10 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
 		r.LentUntil = optional.Value(a.LentUntil)
-		if end, hasPace, known := d.endOf(a, o); known {
-			if hasPace && o.runsOut {
+		if end, paced, known := d.p.paces.EndWithin(a.ID, o.limit, d.p.Now); known {
+			if in.ends[a.ID] = end; paced && o.runsOut {
 				r.Earliest = end.Earliest
 			}
-			in.addEnd(a.ID, end)
 		}
 		r.Parts = partsOf(a)
 		for _, x := range a.Members {

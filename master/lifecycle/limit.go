@@ -78,3 +78,12 @@ func span(d time.Duration) string {
 	}
 	return text
 }
+
+// Longest is how long the next attempt runs at most, with this limit and as long as others like it took; 0: nobody knows.
+func (l TimeLimit) Longest(took time.Duration) time.Duration {
+	bound := l.Bound()
+	if took > 0 && (bound == 0 || took < bound) {
+		return took
+	}
+	return bound
+}

@@ -42,3 +42,23 @@ func TestTimeLimit(t *testing.T) {
 		t.Error("what has no limit has reached one")
 	}
 }
+
+// TestLongest: trials of the same experiment bound an attempt, and a limit does.
+func TestLongest(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   TimeLimit
+		took time.Duration
+		want time.Duration
+	}{
+		"nothing":            {TimeLimit{}, 0, 0},
+		"its kin":            {TimeLimit{}, time.Hour, time.Hour},
+		"a limit":            {TimeLimit{Limit: time.Hour, Held: 10 * time.Minute, Grace: 5 * time.Minute}, 0, 56 * time.Minute},
+		"both":               {TimeLimit{Limit: time.Hour}, time.Minute, time.Minute},
+		"a longer kin":       {TimeLimit{Limit: time.Hour}, 2 * time.Hour, time.Hour + killMargin},
+		"a limit that is up": {TimeLimit{Limit: time.Hour, Held: 2 * time.Hour}, 0, time.Minute},
+	} {
+		if got := c.of.Longest(c.took); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

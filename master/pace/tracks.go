@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // Tracks are the tracks of many attempts, by their ids. One program writes them while others read.
@@ -50,6 +52,24 @@ func (s *Tracks) End(attempt string, now time.Time) (End, bool) {
 		return t.End(now)
 	}
 	return End{}, false
+}
+
+// EndWithin is when an attempt ends, by its progress and by the limit of its time; false if nothing is known. paced: its progress says so, and
+// not only its limit.
+func (s *Tracks) EndWithin(attempt string, l lifecycle.TimeLimit, now time.Time) (end End, paced, known bool) {
+	if s != nil {
+		end, paced = s.End(attempt, now)
+	}
+	left, limited := l.Left(now)
+	if !limited {
+		return end, paced, paced
+	}
+	stops := now.Add(max(left, 0))
+	last := stops.Add(l.Grace)
+	if !paced {
+		return End{now, last, last}, false, true
+	}
+	return end.Within(stops, last), true, true
 }
 
 // Took is how long trials of an experiment took that have completed.

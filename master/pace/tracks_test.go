@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // TestPace: which reports say when an attempt ends.
@@ -85,5 +87,29 @@ func TestTook(t *testing.T) {
 	}
 	if got := x.Bound(); got != 30*time.Minute {
 		t.Errorf("three trials of 10, 20 and 11 minutes bound the next to %v", got)
+	}
+}
+
+// TestEndWithin: a limit bounds an estimate, and is one where there is none.
+func TestEndWithin(t *testing.T) {
+	var s Tracks
+	for i := range 10 {
+		s.Note("a", float64(i)/100, epoch.Add(time.Duration(i)*time.Minute))
+	}
+	now := epoch.Add(9 * time.Minute)
+	end, paced, known := s.EndWithin("a", lifecycle.TimeLimit{}, now)
+	if !paced || !known || end.Latest.Before(epoch.Add(100*time.Minute)) {
+		t.Errorf("without a limit: %+v", end)
+	}
+	l := lifecycle.TimeLimit{Limit: time.Hour, Since: &epoch, Grace: time.Minute}
+	if end, paced, _ := s.EndWithin("a", l, now); !paced || end.Earliest.After(epoch.Add(time.Hour)) || end.Latest != epoch.Add(61*time.Minute) || end.Likely != end.Latest {
+		t.Errorf("with a limit: %+v", end)
+	}
+	if end, paced, known := s.EndWithin("b", l, now); paced || !known || end.Earliest != now || end.Likely != epoch.Add(61*time.Minute) {
+		t.Errorf("by its limit: %+v", end)
+	}
+	var none *Tracks
+	if _, _, known := none.EndWithin("a", lifecycle.TimeLimit{}, now); known {
+		t.Error("nothing is known of it")
 	}
 }

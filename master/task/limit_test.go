@@ -31,7 +31,7 @@ func TestTimeLimitOf(t *testing.T) {
 		of   string
 	}{{0, nil, 0, ""}, {0, in, 2 * time.Hour, "the max_runtime of pool gpu"}, {3 * time.Hour, in, 2 * time.Hour, "the max_runtime of pool gpu"}, {time.Hour, in, time.Hour, "resources.max_runtime"},
 		{time.Hour, &pool.Pool{}, time.Hour, "resources.max_runtime"}} {
-		if got := TimeLimit(expconf.Duration(c.own), c.in, 1.5); got.Limit != c.want || c.of != "" && got.Of != c.of || got.Held != 1500*time.Millisecond {
+		if got := TimeLimit(expconf.Duration(c.own), c.in, 1.5, nil); got.Limit != c.want || c.of != "" && got.Of != c.of || got.Held != 1500*time.Millisecond {
 			t.Errorf("%v: %+v", c.own, got)
 		}
 	}
