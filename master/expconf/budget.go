@@ -22,7 +22,7 @@ type BudgetHours struct {
 
 const (
 	maxHours    = 1e9
-	maxBudgeted = 5_000 // trials of a search with a budget, if its configuration names no number
+	maxBudgeted = 2_000 // trials of a search with a budget, if its configuration names no number
 )
 
 // MarshalJSON encodes the budget as the user wrote it.
@@ -71,8 +71,8 @@ func (b *Budget) decode(d *decoder, n *document.Node, path string) {
 func (b *Budget) check(k *checker, at string) {
 	switch {
 	case b == nil:
-	case b.BudgetHours == BudgetHours{} && b.length == nil && !k.pos.Written(at+".slot_hours") && !k.pos.Written(at+".hours"):
-		k.fail(at, "is empty", "write "+budgetForms)
+	case b.BudgetHours == BudgetHours{} && b.length == nil:
+		k.fail(at, "needs slot_hours or hours above 0", "write "+budgetForms)
 	case b.length != nil:
 		k.fail(at, fmt.Sprintf("must be in hours, found %s", *b.length), "write "+budgetForms+"; max_length limits the training of one trial")
 	case b.SlotHours != 0:
