@@ -109,7 +109,10 @@ func (p *spending) reconfigured(c expconf.Searcher) *spending {
 	}
 	full, _ := c.FullLength()
 	p.full, p.gauged = max(1, float64(full)), full > 0
-	p.allow(c)
+	before := p.bySlots
+	if p.allow(c); p.bySlots != before {
+		p.costs = costs{} // they are in the other unit
+	}
 	return p
 }
 
