@@ -388,6 +388,29 @@ func (d *experimentPass) addEvent(e *Experiment, number int, kind string, what a
 	d.out.Events = append(d.out.Events, experiments.NewEvent{ExperimentID: e.ID, Trial: number, Kind: kind, Body: body})
 }
 
+// spending tells the search of an experiment with a budget what the attempts of its trials cost: when attempts end, in the bundle
+// that ends them, and while they run whenever the search wants to know. The costs are those of the usage record: an
+// attempt costs from its placement to its end. It comes before the other events of this cycle, so that the search knows
+// what was spent when it decides what follows an exit.
+func (d *experimentPass) spending(e *Experiment) {
+	if !e.HasBudget || e.Unmanaged {
+		return
+	}
+	x := search.SpentUntil(d.p.Now)
+	for _, t := range e.Trials {
+		if a := d.p.Allocations[t.TaskID]; a != nil && a.AssignedAt != nil {
+			m := d.moves[a.ID]
+			x.Add(t.Number, a.Slots, *a.AssignedAt, m != nil && m.Ended)
+		}
+	}
+	if len(x.Ended) > 0 || e.Search != nil && e.Broken == "" && e.Search.Due(x) {
+		others := d.out.Events
+		d.out.Events = nil
+		d.addEvent(e, 0, search.Spent, x)
+		d.out.Events = append(d.out.Events, others...)
+	}
+}
+
 func (d *experimentPass) endTask(id string, step lifecycle.TrialStep) {
 	status := cmp.Or(step.Error, string(step.State))
 	for i := range d.out.Tasks {

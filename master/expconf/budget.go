@@ -75,16 +75,8 @@ func (b *Budget) check(k *checker, at string) {
 		k.fail(at, "needs slot_hours or hours above 0", "write "+budgetForms)
 	case b.length != nil:
 		k.fail(at, fmt.Sprintf("must be in hours, found %s", *b.length), "write "+budgetForms+"; max_length limits the training of one trial")
-	case b.SlotHours != 0:
-		k.hours(at+".slot_hours", b.SlotHours)
-	default:
-		k.hours(at+".hours", b.Hours)
-	}
-}
-
-func (k *checker) hours(at string, hours float64) {
-	if !(hours > 0 && hours <= maxHours) {
-		k.fail(at, fmt.Sprintf("must be over 0, up to %s, found %s", short(maxHours), short(hours)), "")
+	case min(b.SlotHours, b.Hours) < 0 || max(b.SlotHours, b.Hours) > maxHours:
+		k.fail(at, fmt.Sprintf("must be over 0, up to %s, found %s", short(maxHours), b), "")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 )
@@ -65,15 +66,24 @@ type AttemptSpent struct {
 	amount
 }
 
-// Attempt returns what an attempt cost that held slots for so many seconds.
-func Attempt(trial int, seconds float64, slots int) AttemptSpent {
-	return AttemptSpent{trial, amount{seconds, seconds * float64(slots)}}
+// SpentUntil returns a Spending of no attempts.
+func SpentUntil(now time.Time) Spending {
+	return Spending{From: unixSeconds(now), To: unixSeconds(now)}
 }
 
-// GoesOn counts an attempt that is placed.
-func (s *Spending) GoesOn(seconds float64, slots int) {
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+// Add counts an attempt that was placed at a time, and has ended or goes on.
+func (s *Spending) Add(trial, slots int, placed time.Time, ended bool) {
+	from := min(unixSeconds(placed), s.To)
+	s.From = min(s.From, from)
+	cost := amount{s.To - from, (s.To - from) * float64(slots)}
+	if ended {
+		s.Ended = append(s.Ended, AttemptSpent{trial, cost})
+		return
+	}
 	s.Live++
-	s.Running.add(amount{seconds, seconds * float64(slots)})
+	s.Running.add(cost)
 }
 
 const secondsOfHour = 3600

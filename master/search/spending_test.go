@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
 )
@@ -63,7 +64,7 @@ func (s *spends) run(hours float64, reason string, trials ...int) {
 	s.t.Helper()
 	x := Spending{From: s.hour * 3600, To: (s.hour + hours) * 3600}
 	for _, trial := range trials {
-		x.Ended = append(x.Ended, Attempt(trial, hours*3600, 1))
+		x.Ended = append(x.Ended, AttemptSpent{trial, amount{hours * 3600, hours * 3600}})
 	}
 	s.hour += hours
 	s.tell(Spent, 0, x)
@@ -133,8 +134,8 @@ func TestRunningTrialsStopAtTheirNextReport(t *testing.T) {
 	if s.Trial(0).Stop || s.Over() {
 		t.Error("the trial stops with an hour left")
 	}
-	x := Spending{From: 0, To: 5.1 * 3600}
-	x.GoesOn(5.1*3600, 0)
+	x := SpentUntil(time.Unix(5.1*3600, 0))
+	x.Add(0, 0, time.Unix(0, 0), false)
 	if !s.Due(x) {
 		t.Error("that the budget is spent is no event")
 	}
@@ -200,7 +201,7 @@ func TestTheSameSpendingGivesTheSameSearch(t *testing.T) {
 				trial, hours := rng.IntN(s.Len()), rng.Float64()
 				now += hours
 				cost := func() { // its attempt ends
-					tell(Spent, 0, Spending{From: (now - hours) * 3600, To: now * 3600, Ended: []AttemptSpent{Attempt(trial, hours*3600, 1)}})
+					tell(Spent, 0, Spending{From: (now - hours) * 3600, To: now * 3600, Ended: []AttemptSpent{{trial, amount{hours * 3600, hours * 3600}}}})
 				}
 				switch w := s.Trial(trial); {
 				case w.Ended, w.Hold && w.Suspended:

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -127,8 +128,8 @@ type world struct {
 	next   []float64 // of each running trial: the time of its next report
 	busy   []int     // running trials
 	now    float64
-	begun  []float64             // of each running trial: when its attempt began
-	ended  []search.AttemptSpent // attempts whose ends the search does not know yet
+	begun  []float64 // of each running trial: when its attempt began
+	ended  []int     // trials whose attempts have ended, which the search does not know yet
 }
 
 const (
@@ -225,19 +226,23 @@ func (w *world) pay() error {
 	if !w.s.HasBudget() {
 		return nil
 	}
-	x := search.Spending{From: w.now * w.Costs.Pace, To: w.now * w.Costs.Pace, Ended: w.ended}
+	x := search.SpentUntil(w.clock(w.now))
 	for _, trial := range w.busy {
-		x.From = min(x.From, w.begun[trial]*w.Costs.Pace)
-		x.GoesOn((w.now-w.begun[trial])*w.Costs.Pace, w.Costs.Slots)
+		x.Add(trial, w.Costs.Slots, w.clock(w.begun[trial]), false)
 	}
-	for _, e := range w.ended {
-		x.From = min(x.From, x.To-e.Seconds)
+	for _, trial := range w.ended {
+		x.Add(trial, w.Costs.Slots, w.clock(w.begun[trial]), true)
 	}
 	if !w.s.Due(x) {
 		return nil
 	}
 	w.ended = nil
 	return w.tell(search.Spent, 0, x)
+}
+
+// clock is a time as events have it.
+func (w *world) clock(at float64) time.Time {
+	return time.UnixMicro(int64(at * w.Costs.Pace * 1e6))
 }
 
 // limit is the length to which a trial trains now.
@@ -355,7 +360,7 @@ func (w *world) leave(trial int) error {
 		return nil
 	}
 	w.busy = slices.Delete(w.busy, i, i+1)
-	w.ended = append(w.ended, search.Attempt(trial, (w.now-w.begun[trial])*w.Costs.Pace, w.Costs.Slots))
+	w.ended = append(w.ended, trial)
 	return w.pay()
 }
 
