@@ -76,7 +76,8 @@ func (b *Budget) check(k *checker, at string) {
 	case b.length != nil:
 		k.fail(at, fmt.Sprintf("must be in hours, found %s", *b.length), "write "+budgetForms+"; max_length limits the training of one trial")
 	case min(b.SlotHours, b.Hours) < 0 || max(b.SlotHours, b.Hours) > maxHours:
-		k.fail(at, fmt.Sprintf("must be over 0, up to %s, found %s", short(maxHours), b), "")
+		field := map[bool]string{true: ".slot_hours", false: ".hours"}[b.SlotHours != 0]
+		k.fail(at+field, fmt.Sprintf("must be over 0, up to %s, found %s", short(maxHours), short(b.SlotHours+b.Hours)), "")
 	}
 }
 
