@@ -113,6 +113,9 @@ func explain(a *app.App, all []described) {
 			}
 			a.Printf("\nExperiment %d%s %s\n", e.ID, what, e.Error)
 		}
+		for _, s := range d.resp.Outlook.Says {
+			a.Printf("\nExperiment %d: %s.\n", d.resp.Experiment.ID, s)
+		}
 		for _, s := range d.resp.Remarks {
 			a.Printf("\nExperiment %d: %s\n", d.resp.Experiment.ID, s)
 		}

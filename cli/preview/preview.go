@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,7 @@ type options struct {
 	workers  int
 	seed     int64
 	curves   string
+	pace     time.Duration
 	format   output.Format
 }
 
@@ -59,6 +61,7 @@ func New(a *app.App) *cobra.Command {
 	f.BoolVar(&o.simulate, "simulate", false, "run the search in virtual time")
 	f.IntVar(&o.workers, "workers", 4, "with --simulate: maximum number of trials that run at once")
 	f.Int64Var(&o.seed, "seed", 0, "with --simulate: seed of the random numbers")
+	f.DurationVar(&o.pace, "pace", 0, "with --simulate, of a search with a budget: how long a trial trains for one unit of its length, such as 90s")
 	f.StringVar(&o.curves, "curves", "", "with --simulate: file of recorded curves; its hyperparameters replace those of the configuration")
 	o.format.FlagsWithoutCSV(cmd)
 	return cmd
@@ -112,6 +115,9 @@ func run(ctx context.Context, a *app.App, o options) error {
 	a.Printf("\n")
 	if cfg.Searcher.ByProgram() {
 		a.Printf("A program of yours proposes the hyperparameters of the trials (sampler: program).\n\n")
+	}
+	if b := cfg.Searcher.Budget; b != nil {
+		a.Printf("It ends when %s are spent, or after these trials. --simulate --pace TIME shows how many trials the budget suffices for, if a unit of training takes TIME.\n\n", b)
 	}
 	t := table.New("Trials", "Training Time")
 	for _, s := range byLength(sum.Trials) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/table"
@@ -26,6 +27,8 @@ type simulated struct {
 	Whole    int      `json:"whole"` // if every trial trained completely
 	Measure  string   `json:"measure"`
 	Best     *float64 `json:"best,omitempty"`
+	Hours    float64  `json:"hours,omitempty"`     // with a budget: in which at least one trial trained
+	Slots    float64  `json:"slotHours,omitempty"` // with a budget: of all trials
 	Lengths  []share  `json:"lengths"`
 }
 
@@ -43,13 +46,21 @@ func simulate(a *app.App, o options) error {
 	if full < 1 {
 		return fault.New(fault.Invalid, "cannot simulate the searcher %s without a length: set max_length", cfg.Searcher.Name)
 	}
+	budget := cfg.Searcher.Budget
+	if budget != nil && o.pace <= 0 {
+		return fault.New(fault.Invalid, "a search with a budget needs the time that a trial trains for one unit of its length: set --pace, such as --pace 90s")
+	}
 	const reports = 200 // of a trial that trains completely
-	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports)})
+	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports),
+		Costs: sim.Costs{Pace: o.pace.Seconds(), Slots: cfg.Resources.SlotsPerTrial}})
 	if err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
 	out := simulated{Searcher: cfg.Searcher.Name, Workers: o.workers, Trials: len(r.Trials), Time: int(r.Time), Trained: int(r.Trained),
 		Whole: int(full) * len(r.Trials), Measure: measure, Lengths: lengths(r.Trials)}
+	if budget != nil {
+		out.Hours, out.Slots = r.Seconds/time.Hour.Seconds(), r.Slots/time.Hour.Seconds()
+	}
 	if n := len(r.Trace); n > 0 {
 		out.Best = &r.Trace[n-1].Metric
 	}
@@ -67,6 +78,9 @@ func simulate(a *app.App, o options) error {
 	a.Printf("\nThe search trained %d trials for %d %s in all: %.0f %% of what training each of them to its end would take.\n",
 		out.Trials, out.Trained, measure, 100*float64(out.Trained)/float64(max(1, out.Whole)))
 	a.Printf("With %d trials at once the search takes as long as training one trial for %d %s.\n", o.workers, out.Time, measure)
+	if budget != nil {
+		a.Printf("It took %.3g hours and %.3g slot-hours, with a budget of %s.\n", out.Hours, out.Slots, budget)
+	}
 	if cfg.Searcher.ByProgram() {
 		a.Printf("The hyperparameters were drawn at random, in place of those that a program of yours proposes (sampler: program).\n")
 	}

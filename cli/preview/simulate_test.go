@@ -94,3 +94,26 @@ func TestWhatIsOddIsSaid(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 }
+
+// TestABudgetNeedsAPace: how many trials a budget suffices for depends on the time that a unit of training takes.
+func TestABudgetNeedsAPace(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "budget.yaml")
+	text := "hyperparameters: {a: {type: int, minval: 1, maxval: 9}}\nresources: {slots_per_trial: 2}\nsearcher: {name: random, metric: error, max_length: {epochs: 2}, budget: {slot_hours: 20}}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	simulated := func(flags ...string) (string, error) {
+		io, out, _ := term.Buffers("")
+		cmd := New(&app.App{IO: io, Now: time.Now, Lookup: os.LookupEnv})
+		cmd.SetArgs(append([]string{config, "--simulate"}, flags...))
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	if _, err := simulated(); err == nil || !strings.Contains(err.Error(), "--pace 90s") {
+		t.Errorf("without a pace: %v", err)
+	}
+	// A trial takes an hour of two slots.
+	if out, err := simulated("--pace", "30m"); err != nil || !strings.Contains(out, "trained 10 trials") || !strings.Contains(out, "3 hours and 20 slot-hours, with a budget of 20 slot-hours") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

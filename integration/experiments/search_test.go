@@ -1,6 +1,9 @@
 package experiments
 
 import (
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
@@ -32,10 +35,31 @@ with core.init() as ctx:
         print("trained to", step)
 `
 
+// endless reports until it is preempted.
+const endless = `
+import time
+from determined import core
+
+with core.init() as ctx:
+    step = 0
+    while not ctx.preempt.should_preempt():
+        step += 1
+        time.sleep(0.05)
+        ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": 1 / step})
+`
+
 // TestASearchCallsTheBestBack: of four trials the better ones continue from their rung. The others
-// wait there with a checkpoint and without slots until the search stops them.
+// wait there with a checkpoint and without slots until the search stops them. Beside it, a training without an end
+// ends when its budget is spent.
 func TestASearchCallsTheBestBack(t *testing.T) {
 	r := rig.Start(t)
+	spends := r.Submit(t, `
+name: budget
+entrypoint: python3 train.py
+hyperparameters: {}
+searcher: {name: single, metric: loss, budget: {slot_hours: 0.002}}
+`, rig.Script(endless))
+	defer wasSpent(t, r, spends)
 	id := r.Submit(t, `
 name: search
 entrypoint: python3 train.py
@@ -61,5 +85,23 @@ searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_tria
 	}
 	if len(trials) != 4 || whole == 0 || whole == 4 {
 		t.Errorf("%d of %d trials trained whole", whole, len(trials))
+	}
+}
+
+// wasSpent waits until an experiment has spent its budget, and compares what it says with the usage record.
+func wasSpent(t *testing.T, r *rig.Rig, id int) {
+	t.Helper()
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := rig.Value[float64](t, r, `SELECT (sum(slots * extract(epoch FROM ended_at - started_at)) / 3600)::float8 FROM usage WHERE experiment_id = $1`, id)
+	b := e.Outlook.Budget
+	if b == nil || !b.Over || used < 0.002 || math.Abs(b.Spent-used) > 0.0011 { // which is rounded to thousandths
+		t.Errorf("the search has spent %+v, and the usage record says %v slot-hours", b, used)
+	}
+	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || !strings.Contains(out, "of 0.002 slot-hours are spent") {
+		t.Errorf("det experiment describe: %v\n%s", err, out)
 	}
 }

@@ -111,6 +111,46 @@ func TestContinueSearches(t *testing.T) {
 	me.post(path, continueBody(id, "{}")).says(400, "experiment has been completed, cannot continue this experiment")
 }
 
+// TestASpentBudget is shown, and an experiment does not continue with it: each trial would stop at its first report.
+func TestASpentBudget(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	const path = "/api/v1/experiments/continue"
+	id := me.create("name: r\nentrypoint: x\nsearcher: {name: random, metric: loss, budget: {slot_hours: 40}}\n", `"activate":true`)
+	single := me.create("name: s\nentrypoint: x\nsearcher: {name: single, metric: loss, budget: {hours: 2}}\n", `"activate":true`)
+	says := func(id int, words string) {
+		t.Helper()
+		if got := fmt.Sprint(at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok().tree(), "outlook.says")); got != "["+words+"]" {
+			t.Errorf("experiment %d says %s", id, got)
+		}
+	}
+	says(id, "")
+	tell := func(id int, saw, state, outlook string) {
+		t.Helper()
+		r.apply(rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: saw, State: state, Outlook: outlook, Ended: state == "CANCELED"}}})
+	}
+	tell(id, "PAUSED", "ACTIVE", `{"budget":{"unit":"slot_hours","limit":40,"spent":12.4}}`)
+	says(id, "12.4 of 40 slot-hours are spent; what a trial costs is not known yet")
+	tell(id, "ACTIVE", "ACTIVE", `{"budget":{"unit":"slot_hours","limit":40,"spent":12.4,"more":31}}`)
+	says(id, "12.4 of 40 slot-hours are spent; about 31 more trials")
+	tell(id, "ACTIVE", "ACTIVE", `{"budget":{"unit":"slot_hours","limit":40,"spent":40.01,"more":0,"over":true}}`)
+	says(id, "40 of 40 slot-hours are spent; no trial begins any more")
+	tell(id, "ACTIVE", "CANCELED", "")
+	says(id, "40 of 40 slot-hours are spent")
+	me.post(path, continueBody(id, "{}")).says(400, "has spent its budget of 40 slot-hours; fork it")
+
+	tell(single, "PAUSED", "CANCELED", `{"budget":{"unit":"hours","limit":2,"spent":2.02,"more":0,"over":true}}`)
+	for _, override := range []string{"{}", "searcher: {budget: {hours: 1}}"} {
+		me.post(path, continueBody(single, override)).says(400, "has spent its budget of", "searcher.budget")
+	}
+	done := r.goesOn(single, "CANCELED")
+	got := me.post(path, continueBody(single, "searcher: {budget: {hours: 5}}")).ok().tree()
+	<-done
+	if hours := at(t, got, "experiment.config.searcher.budget.hours"); hours != 5.0 {
+		t.Errorf("it continues with a budget of %v hours", hours)
+	}
+}
+
 // TestOnlyOwnersContinue: it runs as its owner.
 func TestOnlyOwnersContinue(t *testing.T) {
 	r := newRig(t)

@@ -115,6 +115,7 @@ func (d *experimentPass) experiment(e *Experiment) error {
 			live++
 		}
 	}
+	d.spending(e)
 	if state == lifecycle.Active && e.Search != nil && e.Broken == "" {
 		made, err := d.newTrials(e, live)
 		if err != nil {
@@ -175,6 +176,9 @@ func (d *experimentPass) searchStatus(e *Experiment) (lifecycle.SearchStatus, st
 	return e.Search.Status()
 }
 
+// noOutlook is that of a search that has nothing to say.
+const noOutlook = "{}"
+
 // experimentChange adds a change when anything differs from the row.
 func (d *experimentPass) experimentChange(e *Experiment, state lifecycle.State, why, ofTrial string) {
 	c := rows.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, OfTrial: ofTrial, Ended: state.Terminal()}
@@ -188,6 +192,9 @@ func (d *experimentPass) experimentChange(e *Experiment, state lifecycle.State, 
 		trial, metric := e.Search.Best()
 		if metric != nil && (e.BestMetric == nil || *e.BestMetric != *metric) {
 			c.BestTrial, c.BestMetric, changed = &trial, metric, true
+		}
+		if o := e.Search.OutlookJSON(); o != string(e.Outlook) && (o != noOutlook || len(e.Outlook) > 0) {
+			c.Outlook, changed = o, true
 		}
 	}
 	if changed {
@@ -255,6 +262,9 @@ func (d *experimentPass) newTrials(e *Experiment, live int) (int, error) {
 func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment lifecycle.State) (ended bool) {
 	w := wanted(e, row)
 	attempt := d.p.Allocations[row.TaskID]
+	if e.Search != nil && e.Search.Over() && (attempt == nil || attempt.AssignedAt == nil) {
+		w.Stop = true // the budget is spent: what holds no slots begins no more
+	}
 	if attempt != nil && attempt.State == string(lifecycle.Pending) && w.Fail == "" {
 		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
@@ -393,6 +403,29 @@ func (d *experimentPass) addEvent(e *Experiment, number int, kind string, what a
 		panic("control: an event did not encode: " + err.Error())
 	}
 	d.out.Events = append(d.out.Events, experiments.NewEvent{ExperimentID: e.ID, Trial: number, Kind: kind, Body: body})
+}
+
+// spending tells the search of an experiment with a budget what the attempts of its trials cost: when attempts end, in the bundle
+// that ends them, and while they run whenever the search wants to know. The costs are those of the usage record: an
+// attempt costs from its placement to its end. It comes before the other events of this cycle, so that the search knows
+// what was spent when it decides what follows an exit.
+func (d *experimentPass) spending(e *Experiment) {
+	if !e.HasBudget || e.Unmanaged {
+		return
+	}
+	x := search.SpentUntil(d.p.Now)
+	for _, t := range e.Trials {
+		if a := d.p.Allocations[t.TaskID]; a != nil && a.AssignedAt != nil {
+			m := d.moves[a.ID]
+			x.Add(t.Number, a.Slots, *a.AssignedAt, m != nil && m.Ended)
+		}
+	}
+	if len(x.Ended) > 0 || e.Search != nil && e.Broken == "" && e.Search.Due(x) {
+		others := d.out.Events
+		d.out.Events = nil
+		d.addEvent(e, 0, search.Spent, x)
+		d.out.Events = append(d.out.Events, others...)
+	}
 }
 
 func (d *experimentPass) endTask(id string, step lifecycle.TrialStep) {

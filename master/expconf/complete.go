@@ -50,6 +50,7 @@ func (s *Searcher) complete(space Hyperparameters) {
 	if s.Revision == 0 {
 		s.Revision = SearchRevision
 	}
+	s.completeBudget(space)
 	if s.Sampler != "" {
 		return
 	}

@@ -3,6 +3,8 @@ package expconf
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/detent-ml/detent/master/expconf/address"
 )
 
 // TestHolds: a storage that a task names is the experiment's when it is the same place, however it is written.
@@ -78,7 +80,7 @@ func TestWithoutKeys(t *testing.T) {
 		if err := json.Unmarshal([]byte(given), &storage); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := json.Marshal(WithoutKeys(storage)); err != nil || string(got) != want {
+		if got, err := json.Marshal(address.WithoutKeys(storage)); err != nil || string(got) != want {
 			t.Errorf("%s: %s %v, want %s", given, got, err, want)
 		}
 	}

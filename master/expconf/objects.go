@@ -1,10 +1,11 @@
 package expconf
 
 import (
-	"cmp"
+	"encoding/json"
 	"path"
 	"strings"
 
+	"github.com/detent-ml/detent/master/expconf/address"
 	"github.com/detent-ml/detent/master/optional"
 )
 
@@ -29,15 +30,15 @@ func (s CheckpointStorage) HasKeys() bool {
 	return s.AccessKey != nil || s.ConnectionString != nil || s.Credential != nil || strings.Contains(optional.Value(s.AccountURL), "?")
 }
 
-// secrets are what may be a credential: keys, and addresses with more than PlainAddress leaves.
+// secrets are what may be a credential: keys, and addresses with more than address.Plain leaves.
 func (s CheckpointStorage) secrets() [6]string {
-	address := func(p *string) string {
-		if text := optional.Value(p); text != PlainAddress(text) {
+	secret := func(p *string) string {
+		if text := optional.Value(p); text != address.Plain(text) {
 			return text
 		}
 		return ""
 	}
-	return [6]string{optional.Value(s.AccessKey), optional.Value(s.SecretKey), optional.Value(s.ConnectionString), optional.Value(s.Credential), address(s.AccountURL), address(s.EndpointURL)}
+	return [6]string{optional.Value(s.AccessKey), optional.Value(s.SecretKey), optional.Value(s.ConnectionString), optional.Value(s.Credential), secret(s.AccountURL), secret(s.EndpointURL)}
 }
 
 // HasSecrets reports whether a storage contains what may be a credential, HasKeys or not.
@@ -54,7 +55,7 @@ func SignedLike(storage map[string]any, from, keyed CheckpointStorage) map[strin
 	if from.Type != Azure || keyed.Type != Azure || !keyed.HasKeys() || from.account() != keyed.account() {
 		return storage
 	}
-	out := WithoutKeys(storage)
+	out := address.WithoutKeys(storage)
 	delete(out, "account_url")
 	for name, value := range map[string]*string{"connection_string": keyed.ConnectionString, "account_url": keyed.AccountURL, "credential": keyed.Credential} {
 		if value != nil {
@@ -66,59 +67,41 @@ func SignedLike(storage map[string]any, from, keyed CheckpointStorage) map[strin
 
 // account is the address of the Azure storage account, without credentials.
 func (s CheckpointStorage) account() string {
-	return accountOf(optional.Value(s.AccountURL), optional.Value(s.ConnectionString))
+	return address.Account(optional.Value(s.AccountURL), optional.Value(s.ConnectionString))
 }
 
-// accountOf is the address of a storage account. If a connection string has only the name of
-// the account, the address is Azure's default for that name.
-func accountOf(address, connection string) string {
-	for _, part := range strings.Split(connection, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		switch strings.ToLower(name) {
-		case "blobendpoint":
-			address = value
-		case "accountname":
-			address = cmp.Or(address, "https://"+value+".blob.core.windows.net")
-		}
+// Holds reports whether a storage that a task has named has the same location as this one.
+// Other fields may differ.
+func (s CheckpointStorage) Holds(named json.RawMessage) bool {
+	var n struct {
+		Type          string  `json:"type"`
+		HostPath      string  `json:"host_path"`
+		StoragePath   *string `json:"storage_path"`
+		ContainerPath *string `json:"container_path"`
+		Bucket        string  `json:"bucket"`
+		Prefix        *string `json:"prefix"`
+		EndpointURL   *string `json:"endpoint_url"`
+		Container     string  `json:"container"`
+		AccountURL    *string `json:"account_url"`
+		Connection    *string `json:"connection_string"`
 	}
-	return strings.ToLower(strings.TrimRight(PlainAddress(address), "/"))
-}
-
-// PlainAddress returns an address without what may be a credential: its query, its fragment, and what is before its host. These are the
-// parts that the API hides.
-func PlainAddress(address string) string {
-	if i := strings.IndexAny(address, "?#"); i >= 0 {
-		address = address[:i]
+	if json.Unmarshal(named, &n) != nil || n.Type != s.Type {
+		return false
 	}
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		scheme, rest = "", address
+	other := CheckpointStorage{Type: n.Type, HostPath: n.HostPath, StoragePath: n.StoragePath, ContainerPath: n.ContainerPath,
+		Bucket: n.Bucket, Prefix: n.Prefix, Container: n.Container, AccountURL: n.AccountURL, ConnectionString: n.Connection}
+	switch s.Type {
+	case SharedFS:
+		mine, _ := s.PathOnHost()
+		theirs, _ := other.PathOnHost()
+		return path.Clean(mine) == path.Clean(theirs)
+	case Directory:
+		return path.Clean(optional.Value(s.ContainerPath)) == path.Clean(optional.Value(n.ContainerPath))
+	case S3, GCS, Azure:
+		bucket, prefix := s.Place()
+		theirs, below := other.Place()
+		trim := func(p *string) string { return strings.Trim(address.Plain(optional.Value(p)), "/") }
+		return bucket == theirs && prefix == below && trim(s.EndpointURL) == trim(n.EndpointURL) && s.account() == other.account()
 	}
-	rest = rest[strings.LastIndexByte(rest, '@')+1:]
-	if !ok {
-		return rest
-	}
-	return scheme + "://" + rest
-}
-
-// WithoutKeys removes the credentials from a storage that a program named; the location stays.
-func WithoutKeys(storage map[string]any) map[string]any {
-	out := make(map[string]any, len(storage))
-	for key, value := range storage {
-		text, _ := value.(string)
-		switch key {
-		case "access_key", "secret_key", "credential":
-		case "connection_string":
-			if text != "" {
-				out["account_url"] = accountOf("", text)
-			}
-		case "account_url", "endpoint_url":
-			if text != "" {
-				out[key] = PlainAddress(text)
-			}
-		default:
-			out[key] = value
-		}
-	}
-	return out
+	return false
 }

@@ -102,7 +102,9 @@ type Searcher struct {
 	Replace        PBTReplace `json:"replace_function" of:"pbt"`
 	Explore        PBTExplore `json:"explore_function" of:"pbt"`
 
-	Budget          *Length `json:"budget" of:"sync_halving adaptive"`
+	// Budget is what the search may spend; nil: it ends with its trials.
+	Budget *Budget `json:"budget" of:"single? random? grid? adaptive_asha? async_halving? pbt? sync_halving adaptive"`
+
 	TrainStragglers bool    `json:"train_stragglers" of:"sync_halving adaptive" default:"true"`
 	Unit            *string `json:"unit" of:"custom"`
 }

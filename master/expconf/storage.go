@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/expconf/address"
 	"github.com/detent-ml/detent/master/optional"
 )
 
@@ -93,7 +94,7 @@ type filesAt struct{ kind, host, path, container, bucket, prefix, endpoint, acco
 
 func (s CheckpointStorage) filesAt() filesAt {
 	bucket, prefix := s.Place()
-	return filesAt{s.Type, s.HostPath, optional.Value(s.StoragePath), optional.Value(s.ContainerPath), bucket, prefix, PlainAddress(optional.Value(s.EndpointURL)), s.account()}
+	return filesAt{s.Type, s.HostPath, optional.Value(s.StoragePath), optional.Value(s.ContainerPath), bucket, prefix, address.Plain(optional.Value(s.EndpointURL)), s.account()}
 }
 
 // PathOnHost is the same directory as on the node.

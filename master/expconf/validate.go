@@ -34,6 +34,7 @@ func (c Config) Validate() error {
 	k.section("", &c)
 	c.checkIdentity(k)
 	c.checkSpace(k)
+	c.checkSlots(k)
 	c.checkLaunchers(k)
 	k.stored(&c)
 	return document.AsError(k.problems)

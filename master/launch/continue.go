@@ -41,6 +41,9 @@ func (l *Experiments) Continue(ctx context.Context, e experiments.Experiment, ov
 	if err != nil {
 		return nil, err
 	}
+	if err := refusedBudget(e, change); err != nil {
+		return nil, err
+	}
 	if err := l.Users.Admit(ctx, e.OwnerID, 0); err != nil {
 		return nil, err
 	}
@@ -65,6 +68,32 @@ func refusedContinue(e experiments.Experiment) error {
 			e.ID, optional.Value(e.Searcher))
 	}
 	return nil
+}
+
+// refusedBudget returns why an experiment cannot continue with its budget: it is spent, and each trial would stop at its first report.
+func refusedBudget(e experiments.Experiment, change experiments.Continuation) error {
+	outlook, err := experiments.OutlookOf(e)
+	if err != nil || outlook.Budget == nil {
+		return err
+	}
+	config := e.Config
+	if change.Changed != nil {
+		config = change.Changed.Config
+	}
+	cfg, err := expconf.ParseConfigJSON(config)
+	if err != nil {
+		return err
+	}
+	spent, b := outlook.Budget, cfg.Searcher.Budget
+	switch {
+	case b == nil, spent.Unit == "slot_hours" && b.SlotHours > spent.Spent, spent.Unit == "hours" && b.Hours > spent.Spent:
+		return nil
+	case spent.Unit == "slot_hours" && b.SlotHours == 0, spent.Unit == "hours" && b.Hours == 0: // it was in another unit
+		return nil
+	case change.Single:
+		return fault.New(fault.Invalid, "experiment %d has spent its budget of %s; set a larger one: searcher.budget", e.ID, *b)
+	}
+	return fault.New(fault.Invalid, "experiment %d has spent its budget of %s; fork it with a larger searcher.budget, and learn_from: [%[1]d]", e.ID, *b)
 }
 
 // continuation merges the changes into the experiment's configuration, and applies the policies of

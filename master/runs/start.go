@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/checkpoints"
-	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/address"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -35,6 +35,6 @@ func (d Deps) start(ctx context.Context, c *rest.Call, req *v1.RunPrepareForRepo
 	if c.Who().IsTask() {
 		owner = c.Who().UserID
 	}
-	id, err := checkpoints.StorageID(ctx, d.DB, run.ID, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
+	id, err := checkpoints.StorageID(ctx, d.DB, run.ID, owner, []byte(v1.StructOf(address.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
 }

@@ -66,6 +66,7 @@ func (s *Search) continued(e Event) error {
 		}
 	}
 	m.Continue(&s.trialSet, len(body.Config) > 0)
+	s.trialSet.spending.resume(s.trialSet.trials)
 	return nil
 }
 
@@ -80,6 +81,7 @@ func (s *Search) reconfigure(cfg expconf.Config) error {
 	if cfg.Searcher.Metric != s.name || sign != s.sign {
 		s.bestTrial, s.bestMetric = 0, nil
 	}
+	s.trialSet.spending = s.trialSet.spending.reconfigured(cfg.Searcher)
 	s.name, s.sign, s.lengthGauge = cfg.Searcher.Metric, sign, newGauge(cfg)
 	s.trialSet.domain, s.trialSet.random, s.trialSet.layout = d, nil, nil
 	return nil
@@ -131,7 +133,7 @@ func (r *TrialSet) reopenFailed(workers int) {
 // let wait. If the ended trial itself waited, it frees no worker, and no trial resumes.
 // The result is false if a worker is free and no trial waits for it.
 func (r *TrialSet) resumeNext(ended int) bool {
-	if r.waiting == 0 {
+	if r.waiting == 0 || r.spending != nil && r.spending.over {
 		return false
 	}
 	if t := r.trials[ended]; t.hold {

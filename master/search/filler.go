@@ -1,16 +1,26 @@
 package search
 
-// How the methods whose sampler can be a program create trials: as many as should run, as long as
-// there are proposals for them.
+import "math"
+
+// How the methods create trials whose sampler can be a program, or which can have a budget: as many as should run, as long as
+// there are proposals and a budget for them.
 
 func (m *random) Fill(r *TrialSet) {
-	for r.ready() && m.Free(r) > 0 {
+	for r.ready(0) && m.room(r) > 0 {
 		m.add(r)
 	}
 }
 
-func (m *random) Free(r *TrialSet) int {
+func (m *random) room(r *TrialSet) int {
 	return max(0, min(m.workers-m.running(r), m.trials-(len(r.trials)-m.invalid)))
+}
+
+func (m *random) Free(r *TrialSet) int {
+	full := 0.0
+	if p := r.spending; p != nil {
+		full = p.full
+	}
+	return r.spending.affordable(m.room(r), full)
 }
 
 func (m *random) Busy(r *TrialSet) bool { return m.running(r) > 0 }
@@ -36,12 +46,13 @@ func (m *tournament) close(r *TrialSet) {
 	}
 }
 
-func (m *tournament) Free(*TrialSet) int {
-	n := 0
+func (m *tournament) Free(r *TrialSet) int {
+	n, first := 0, math.Inf(1)
 	for _, b := range m.brackets {
 		n += max(0, min(b.workers-b.running, b.budget-(b.created-b.invalid)))
+		first = min(first, b.rungs[0].units)
 	}
-	return n
+	return r.spending.affordable(n, first)
 }
 
 func (m *tournament) Busy(*TrialSet) bool {
@@ -52,3 +63,15 @@ func (m *tournament) Busy(*TrialSet) bool {
 	}
 	return false
 }
+
+func (m *grid) Fill(r *TrialSet) {
+	for len(r.trials) < m.points.len() && m.running(r) < m.workers && r.ready(0) {
+		m.add(r)
+	}
+}
+
+func (m *grid) running(r *TrialSet) int { return len(r.trials) - r.ended - r.waiting }
+
+func (m *grid) Free(*TrialSet) int { return 0 }
+
+func (m *grid) Busy(r *TrialSet) bool { return m.running(r) > 0 }

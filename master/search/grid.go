@@ -131,13 +131,11 @@ func (p *points) hparams(n int) map[string]any {
 }
 
 func (m *grid) Start(r *TrialSet) {
-	for range min(m.points.len(), m.workers) {
-		m.add(r)
-	}
+	m.Fill(r)
 }
 
 func (m *grid) add(r *TrialSet) {
-	if len(r.trials) < m.points.len() {
+	if len(r.trials) < m.points.len() && r.ready(0) {
 		r.AddWith(m.points)
 	}
 }

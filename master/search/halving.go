@@ -89,9 +89,9 @@ func newBracket(rungs int, divisor, full float64, budget, workers int) *bracket 
 // fill promotes or creates trials until all workers are busy, then closes finished rungs.
 func (b *bracket) fill(r *TrialSet) {
 	for b.running < b.workers {
-		if level, index := b.promotable(); index >= 0 {
+		if level, index := b.next(r); index >= 0 {
 			b.promote(r, level, index)
-		} else if b.created-b.invalid < b.budget && r.ready() {
+		} else if b.created-b.invalid < b.budget && r.ready(b.rungs[0].units) {
 			b.create(r)
 		} else {
 			break
@@ -114,6 +114,7 @@ func (b *bracket) create(r *TrialSet) {
 	b.running++
 	b.rungs[0].active++
 	r.Release(trial, b.target(0))
+	r.begin(trial, b.rungs[0].units)
 }
 
 // target is the length to which a trial of this rung trains. Without promotion a trial
@@ -133,7 +134,7 @@ func (b *bracket) keep(level int) int { return int(float64(len(b.rungs[level].li
 
 // promotable finds the best waiting trial that is among the best 1/divisor of its rung,
 // from the highest rung down; index is -1 if there is none.
-func (b *bracket) promotable() (level, index int) {
+func (b *bracket) promotable(fits func(x *rungEntry, level int) bool) (level, index int) {
 	if !b.promotes {
 		return 0, -1
 	}
@@ -142,7 +143,31 @@ func (b *bracket) promotable() (level, index int) {
 		for ; g.promoted < b.keep(level); g.promoted++ {
 			p := g.list[g.promoted].index
 			if x := b.entries[p]; x.rung == level && x.state == waits && !g.closed {
-				return level, p
+				if fits(x, level) {
+					return level, p
+				}
+				break // until there is a budget for it, lower rungs may have what costs less
+			}
+		}
+	}
+	return 0, -1
+}
+
+// next finds the waiting trial that continues now.
+func (b *bracket) next(r *TrialSet) (level, index int) {
+	fits := func(x *rungEntry, level int) bool {
+		return x.ending != "" || r.spending.fits(x.trial, b.rungs[level+1].units)
+	}
+	level, index = b.promotable(fits)
+	if index >= 0 || !b.promotes || !r.spending.last() {
+		return level, index
+	}
+	// A new trial could not train to its end any more. The better half of those that wait is worth more.
+	for level := b.maxRung - 1; level >= 0; level-- {
+		g := &b.rungs[level]
+		for _, s := range g.list[:(len(g.list)+1)/2] {
+			if x := b.entries[s.index]; x.rung == level && x.state == waits && x.ending == "" && !g.closed && fits(x, level) {
+				return level, s.index
 			}
 		}
 	}
@@ -173,6 +198,8 @@ func (b *bracket) advance(r *TrialSet, index int) {
 		level := x.rung
 		at := b.insert(r, level, score{x.last.Metric, index})
 		x.passed, x.chosen = b.passes(level), at < max(1, b.keep(level))
+		fits := level == len(b.rungs)-1 || r.spending.fits(x.trial, b.rungs[level+1].units)
+		x.passed = x.passed && fits
 		switch {
 		case level == len(b.rungs)-1:
 			b.release(r, x, over)
@@ -181,14 +208,16 @@ func (b *bracket) advance(r *TrialSet, index int) {
 			x.rung++
 			b.rungs[x.rung].active++
 			r.Release(x.trial, b.target(x.rung))
+			r.begin(x.trial, b.rungs[x.rung].units)
 		case b.promotes:
 			b.release(r, x, waits)
-		case at >= max(1, b.keep(level)):
+		case at >= max(1, b.keep(level)), !fits:
 			b.release(r, x, over)
 		default:
 			b.rungs[level].active--
 			x.rung++
 			b.rungs[x.rung].active++
+			r.begin(x.trial, b.rungs[x.rung].units)
 		}
 	}
 }
@@ -246,7 +275,7 @@ func (b *bracket) close(r *TrialSet) {
 		if g.closed || len(g.list) == 0 {
 			continue
 		}
-		if _, index := b.promotable(); index >= 0 {
+		if _, index := b.promotable(func(*rungEntry, int) bool { return true }); index >= 0 {
 			return // a waiting trial continues as soon as a worker is free
 		}
 		g.closed = true
@@ -288,6 +317,10 @@ func (b *bracket) exited(r *TrialSet, trial int, reason string) {
 	if x.state == runs {
 		b.running--
 		b.rungs[x.rung].active--
+	}
+	if r.spending != nil && r.spending.over { // nothing is judged any more, least of all trials that were stopped early
+		x.state = over
+		return
 	}
 	if invalid {
 		x.state = over

@@ -21,6 +21,7 @@ const (
 	lessonBytes     = 3 << 19       // what a search learns from earlier experiments
 	lessonAxisBytes = 3 << 10       // of it for each hyperparameter
 	createdBytes    = 1280          // each trial that a program created, without its hyperparameters
+	spentBytes      = 128           // each trial of a search with a budget
 	operatedBytes   = 256           // each other operation of a program: an event in its queue
 	proposedBytes   = 320           // each trial that a program proposes: its key, twice, and when it was created
 	anyBytes        = 32            // each value in a list or a map
@@ -56,6 +57,9 @@ func (s *Search) Memory() int64 {
 	if s.ByProgram() {
 		each += proposedBytes + packedBytes*free
 		space *= 2 // values by what they are
+	}
+	if s.HasBudget() {
+		each += spentBytes
 	}
 	if s.trialSet.model != nil {
 		each += rungedBytes + modelledBytes*free

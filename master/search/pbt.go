@@ -116,6 +116,10 @@ func (m *population) nextRound(r *TrialSet) {
 		return a.trial - b.trial
 	})
 	n := int(m.truncate * float64(len(m.members)))
+	if k := m.affordable(r, n); k < len(m.members) {
+		m.goOnWith(r, min(k, len(m.members)-n))
+		return
+	}
 	best, worst := slices.Clone(m.members[:n]), m.members[len(m.members)-n:]
 	for _, x := range worst {
 		if !x.ended {
@@ -134,6 +138,51 @@ func (m *population) nextRound(r *TrialSet) {
 		if !x.ended {
 			m.copy(r, x.trial)
 		}
+	}
+}
+
+// affordable is how many of the trials of the next round the rest of the budget suffices for: the members that go on, the best
+// first, and then n copies.
+func (m *population) affordable(r *TrialSet, n int) int {
+	p := r.spending
+	if p == nil {
+		return len(m.members)
+	}
+	left := p.left()
+	for i, x := range m.members {
+		trial, to := x.trial, float64(x.target+m.length)
+		if i >= len(m.members)-n {
+			trial, to = -1, float64(m.length)
+		} else if x.ended {
+			continue
+		}
+		cost, _ := p.cost(trial, to, p.of(p.running))
+		if cost > left || p.over {
+			return i
+		}
+		if p.bySlots {
+			left -= cost
+		}
+	}
+	return len(m.members)
+}
+
+// goOnWith begins the next round with the best k members only, and ends the others.
+func (m *population) goOnWith(r *TrialSet, k int) {
+	for _, x := range m.members[k:] {
+		if !x.ended {
+			r.Stop(x.trial)
+		}
+	}
+	m.members = m.members[:k]
+	for _, x := range m.members {
+		if x.reported = x.ended; !x.ended {
+			x.target += m.length
+			r.Release(x.trial, x.target)
+		}
+	}
+	if k == 0 {
+		m.round = m.rounds
 	}
 }
 

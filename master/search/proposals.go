@@ -78,13 +78,21 @@ func newProgram(space expconf.Hyperparameters) *program {
 	return &program{points: space.Points(), keys: map[string]int{}}
 }
 
-// ready reports whether the next trial can be created: without a program always.
-func (r *TrialSet) ready() bool {
+// ready reports whether the next trial can be created, which first trains up to a length (0: to its end): without a program, and
+// without a budget, always.
+func (r *TrialSet) ready(to float64) bool {
+	if p := r.spending; p != nil && to == 0 {
+		to = p.full
+	}
+	return r.proposed() && r.spending.fits(-1, to)
+}
+
+func (r *TrialSet) proposed() bool {
 	return r.program == nil || len(r.trials) < len(r.domain.starts) || len(r.program.queue) > 0
 }
 
 // exhausted reports whether the program has ended the search, and all its proposals are trials.
-func (r *TrialSet) exhausted() bool { return r.program != nil && r.program.last && !r.ready() }
+func (r *TrialSet) exhausted() bool { return r.program != nil && r.program.last && !r.proposed() }
 
 // next removes the oldest proposal from the queue, for the trial with this number.
 func (p *program) next(trial int) given {
@@ -304,7 +312,7 @@ func (p *program) before(r *TrialSet, key string) (map[string]any, bool) {
 // Free is how many proposals the search needs now: so many further trials would begin.
 func (s *Search) Free() int {
 	m, ok := s.method.(filler)
-	if !ok || !s.ByProgram() || s.trialSet.exhausted() {
+	if !ok || !s.ByProgram() || s.trialSet.exhausted() || s.Over() {
 		return 0
 	}
 	return m.Free(&s.trialSet)
@@ -313,7 +321,7 @@ func (s *Search) Free() int {
 // Room is how many further proposals the search accepts now.
 func (s *Search) Room() int {
 	p := s.trialSet.program
-	if p == nil || p.last {
+	if p == nil || p.last || s.Over() {
 		return 0
 	}
 	first := max(len(s.trialSet.trials), len(s.trialSet.domain.starts)) // trials of start_with need no proposal

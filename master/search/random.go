@@ -37,7 +37,7 @@ func (m *random) Exited(r *TrialSet, trial int, reason string) {
 	}
 	switch {
 	case r.resumeNext(trial):
-	case r.program != nil: // further trials may have waited for a proposal
+	case r.program != nil, r.spending != nil: // further trials may have waited for a proposal, or for money
 		m.Fill(r)
 	case len(r.trials)-m.invalid < m.trials:
 		m.add(r)

@@ -13,6 +13,7 @@ const (
 	Validated = "validated"
 	Exited    = "exited"
 	Suspended = "left"      // the last attempt of a trial has ended because the search wants the trial to wait
+	Spent     = "spent"     // what the attempts of its trials have cost, if the search has a budget; Trial is not used
 	Told      = "told"      // the program of a custom searcher has posted operations, or the program of a sampler proposals; Trial is not used
 	Learned   = "learned"   // what the search learns from earlier experiments, as its first event; Trial is not used
 	Continued = "continued" // the experiment continues after its end; Trial is not used
@@ -23,7 +24,7 @@ type Event struct {
 	Seq   int64           // 1 for the first event of the experiment
 	Kind  string          // one of the constants above
 	Trial int             // the trial's number in this experiment, from 0
-	Body  json.RawMessage // Validation, Exit, Operations, Proposals, Earlier or Continuation, by the kind
+	Body  json.RawMessage // Validation, Exit, Spending, Operations, Proposals, Earlier or Continuation, by the kind
 }
 
 // Validation is the body of a Validated event.
@@ -96,6 +97,10 @@ type Search struct {
 	lengthGauge lengthGauge
 	bestTrial   int
 	bestMetric  *float64
+	outlook     struct { // as JSON, after the event with this number
+		seq  int64
+		text string
+	}
 }
 
 // New returns a search before its first event.
@@ -142,6 +147,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 		s.judged = true
 	}
 	s.learns = len(c.LearnFrom) > 0
+	s.trialSet.spending = newSpending(c)
 	if s.awaits = s.learns; !s.awaits {
 		s.method.Start(&s.trialSet)
 	}
@@ -163,9 +169,12 @@ func (s *Search) Apply(e Event) error {
 	if s.awaits && e.Kind != Learned {
 		return fmt.Errorf("search event %d comes before what the search learns from earlier experiments", e.Seq)
 	}
+	defer s.economize()
 	switch e.Kind {
 	case Learned:
 		return s.learned(e)
+	case Spent:
+		return s.spend(e)
 	case Told:
 		if s.ByProgram() {
 			return s.proposed(e)
@@ -194,6 +203,7 @@ func (s *Search) Apply(e Event) error {
 	case Suspended:
 		if w, ok := s.method.(Waiter); t.hold && !t.suspended && t.exited == "" {
 			t.suspended = true
+			s.trialSet.leave(e.Trial)
 			if ok {
 				w.Suspended(&s.trialSet, e.Trial)
 			}
@@ -213,6 +223,8 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	if t.exited != "" || t.stop || t.fail != "" {
 		return
 	}
+	s.spentAt(trial, v)
+	defer s.stopIfSpent(trial)
 	metric, why := s.metric(v)
 	if why == "" && s.judged {
 		var at float64
@@ -234,6 +246,10 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 		return
 	}
 	t.exited = reason
+	s.trialSet.leave(trial)
+	if p := s.trialSet.spending; p != nil && reason == lifecycle.ExitDone {
+		p.completed(trial, p.full)
+	}
 	s.trialSet.ended++
 	switch reason {
 	case lifecycle.ExitErrored:
@@ -315,6 +331,9 @@ func failure(trials int) string {
 
 // Planned returns how many trials the search will have created at its end.
 func (s *Search) Planned() int {
+	if s.Over() {
+		return s.Len()
+	}
 	if p := s.trialSet.program; p != nil && p.last {
 		return max(s.Len(), min(s.method.Planned(&s.trialSet), s.Len()+len(p.queue)))
 	}
@@ -329,14 +348,18 @@ func (s *Search) MayGrow() bool {
 
 // Progress returns the progress of the search, from 0 to 1. trials maps the numbers of
 // live trials to the progress that they report; a missing trial has progress 0. A trial
-// that has ended counts as 1, and a trial that the search has yet to create as 0.
-func (s *Search) Progress(trials map[int]float64) float64 {
+// that has ended counts as 1, and a trial that the search has yet to create as 0. A search with a budget has come at
+// least as far as it has spent its budget.
+func (s *Search) Progress(trials map[int]float64) (progress float64) {
 	if o, ok := s.method.(*outside); ok && o.progress != nil {
 		return min(max(*o.progress, 0), 1)
 	}
 	planned := s.Planned()
 	if planned == 0 {
 		return 1
+	}
+	if p := s.trialSet.spending; p != nil && !p.over {
+		defer func() { progress = max(progress, min(p.spent()/p.limit, 0.99)) }()
 	}
 	sum := float64(s.trialSet.ended)
 	for number, fraction := range trials {

@@ -9,13 +9,14 @@ import (
 
 // TrialSet has the trials of a search by their numbers, and creates new ones.
 type TrialSet struct {
-	seed    int64 // of the experiment
-	domain  *domain
-	model   *model   // the TPE sampler; nil: hyperparameters are drawn at random
-	program *program // what a program proposes; nil: the search draws itself
-	layout  *layout  // how hyperparameters are packed; made at the first use
-	random  *drawn   // the source of random hyperparameters for the current space; made at the first use
-	trials  []*entry
+	seed     int64 // of the experiment
+	domain   *domain
+	model    *model    // the TPE sampler; nil: hyperparameters are drawn at random
+	spending *spending // of its budget; nil: it has none
+	program  *program  // what a program proposes; nil: the search draws itself
+	layout   *layout   // how hyperparameters are packed; made at the first use
+	random   *drawn    // the source of random hyperparameters for the current space; made at the first use
+	trials   []*entry
 
 	ended, failed, canceled int // trials: all that have ended, and of these the failed and the canceled
 	waiting                 int // trials that reopenFailed lets wait for a free worker
@@ -95,6 +96,7 @@ func (r *TrialSet) Add() int {
 		e.given = r.evenly(n)
 	}
 	r.trials = append(r.trials, e)
+	r.begin(n, 0)
 	return n
 }
 
@@ -102,7 +104,25 @@ func (r *TrialSet) Add() int {
 func (r *TrialSet) AddWith(hparams given) int {
 	n := len(r.trials)
 	r.trials = append(r.trials, &entry{seed: int64(r.rng(n).Uint32() >> 1), given: hparams})
+	r.begin(n, 0)
 	return n
+}
+
+// begin says what a trial is going to cost: it trains up to a length; 0 is that of a whole training.
+func (r *TrialSet) begin(trial int, aim float64) {
+	if p := r.spending; p != nil {
+		if aim <= 0 {
+			aim = p.full
+		}
+		p.begin(trial, aim)
+	}
+}
+
+// leave says that a trial costs nothing any more, until it is released.
+func (r *TrialSet) leave(trial int) {
+	if r.spending != nil {
+		r.spending.leave(trial)
+	}
 }
 
 // Finish ends a trial that has trained to the end.
@@ -121,6 +141,7 @@ func (r *TrialSet) Hold(trial int) { r.trials[trial].hold, r.trials[trial].suspe
 func (r *TrialSet) Release(trial int, target int64) {
 	t := r.trials[trial]
 	t.hold, t.suspended, t.target = false, false, target
+	r.begin(trial, float64(target))
 }
 
 // Learn reports a trial's result to the sampler, if there is one. level is the length of

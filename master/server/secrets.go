@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/address"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/task"
@@ -281,8 +282,8 @@ func withoutKeys(part any) any {
 			if slices.Contains([]string{"access_key", "secret_key", "connection_string", "credential", "password", "auth", "identitytoken", "registrytoken"}, key) {
 				value = hidden
 			}
-			if address, token := value.(string); token && (key == "account_url" || key == "endpoint_url") {
-				value = expconf.PlainAddress(address)
+			if text, isText := value.(string); isText && (key == "account_url" || key == "endpoint_url") {
+				value = address.Plain(text)
 			}
 			out[key] = withoutKeys(value)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/address"
 	"github.com/detent-ml/detent/master/optional"
 )
 
@@ -26,7 +27,7 @@ func (b *specBuilder) source(own expconf.CheckpointStorage) error {
 	case from.Type == expconf.S3 && own.Type == expconf.S3 && own.AccessKey != nil && own.Bucket == from.Bucket && optional.Value(own.EndpointURL) == optional.Value(from.EndpointURL):
 		parts.Storage["access_key"], parts.Storage["secret_key"] = *own.AccessKey, optional.Value(own.SecretKey)
 	case a.WarmOwner != a.OwnerID:
-		parts.Storage = expconf.SignedLike(expconf.WithoutKeys(parts.Storage), from, own)
+		parts.Storage = expconf.SignedLike(address.WithoutKeys(parts.Storage), from, own)
 	}
 	b.signIn(from)
 	told, err := json.Marshal(map[string]any{*a.WarmStart: parts.Storage})

@@ -206,6 +206,22 @@ type GetExperimentResponse struct {
 	JobSummary   *JobSummary   `json:"jobSummary"`
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // nodes on which its attempts failed; not in Determined
 	Remarks      []string      `json:"remarks"`      // remarks for the owner that are not errors; not in Determined
+	Outlook      SearchOutlook `json:"outlook"`      // what its search says about its end; not in Determined
+}
+
+// SearchOutlook is what a search says about its end.
+type SearchOutlook struct {
+	Budget *SearchBudget `json:"budget"` // null: it has no budget
+	Says   []string      `json:"says"`   // the same in words
+}
+
+// SearchBudget is what a search has spent of its budget.
+type SearchBudget struct {
+	Unit  string  `json:"unit"` // slot_hours or hours
+	Limit float64 `json:"limit"`
+	Spent float64 `json:"spent"`
+	More  *int    `json:"more"` // trials for which the rest probably suffices; null: not known yet
+	Over  bool    `json:"over"` // the budget is spent: no trial begins any more
 }
 
 // AvoidedNode is a node that an experiment avoids, with the number of consecutive failures

@@ -49,7 +49,8 @@ type ExperimentChange struct {
 	Planned    int // trials, if the experiment ends without completing: its progress is the mean of theirs
 	BestTrial  *int
 	BestMetric *float64
-	Continued  *int // the number of the request to continue that this change carries out; nil: none
+	Outlook    string // JSON, see search.Outlook; "": it has not changed
+	Continued  *int   // the number of the request to continue that this change carries out; nil: none
 }
 
 // TrialChange changes a trial's state.
@@ -137,9 +138,9 @@ func queueExperiment(b *database.Statements, e ExperimentChange) {
 				ELSE coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END) END,
 			best_metric = coalesce($8, CASE WHEN $9 IS NULL THEN best_metric END),
 			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL OR searcher = 'single' THEN best_trial_id END),
-			continued = coalesce($9, continued), gc_applied = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE gc_applied END,
+			outlook = coalesce(nullif($12, '')::json, outlook), continued = coalesce($9, continued), gc_applied = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE gc_applied END,
 			delete_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN delete_requests ELSE delete_failed END
-		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned, e.OfTrial)
+		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned, e.OfTrial, e.Outlook)
 	webhook.QueueStateChange(b.Queue, e.ID, e.Saw, e.State)
 }
 

@@ -50,6 +50,8 @@ type LiveExperiment struct {
 	WarmStart      *string                `db:"warm_start"`    // the checkpoint that its trials start from
 	QueueTime      *time.Time             `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
 	Memory         int64                  `db:"memory"`        // maximum memory of its search, in bytes
+	HasBudget      bool                   `db:"has_budget"`    // its search has a budget, and needs to know what its attempts cost
+	Outlook        json.RawMessage        `db:"outlook"`       // see search.Outlook; nil: none
 	// Unread means that this load has read neither the configuration nor the search's
 	// events, because Known.Choose left the experiment out. Config then has only the fields
 	// that running trials need.
@@ -210,7 +212,7 @@ const (
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,
 		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
-		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time,
+		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time, coalesce(jsonb_typeof(e.search_budget) = 'object', false) AS has_budget, e.outlook,
 		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.delete_requests, e.delete_failed,
 		coalesce(CASE WHEN f.files = 'unplanned' AND ` + checkpoints.GCQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + checkpoints.GCRunning + ` OR ` + checkpoints.GCQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e

@@ -10,6 +10,9 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -29,6 +32,15 @@ type Options struct {
 	Every   int64          // length of training between two reports of a trial
 	Budget  int64          // time after which the simulation ends; 0: when the search ends
 	Earlier search.Earlier // what a search with learn_from learns
+	Costs   Costs
+}
+
+// Costs is what trainings cost, if the search has a budget.
+type Costs struct {
+	Pace  float64                              // seconds in which a worker trains one unit
+	Slots int                                  // of each trial
+	Start float64                              // seconds that each attempt takes before it trains
+	Speed func(hparams map[string]any) float64 // how many times longer each unit of a trial takes; nil: 1
 }
 
 // Result is the result of a simulation.
@@ -38,6 +50,8 @@ type Result struct {
 	Time    int64   // when the search or the budget ended
 	Trained int64   // length of training of all trials together
 	Events  int     // applied to the search
+	Slots   float64 // slot-seconds, if the search has a budget
+	Seconds float64 // in which at least one trial trained, if the search has a budget
 	Done    bool    // the search ended before the budget
 }
 
@@ -79,6 +93,9 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	if o.Workers < 1 || o.Workers > maxWorkers || o.Every < 1 {
 		return nil, fmt.Errorf("a simulation has from 1 to %d workers, and at least one unit between reports", maxWorkers)
 	}
+	if cfg.Searcher.Budget != nil && !(o.Costs.Pace > 0) {
+		return nil, fmt.Errorf("cannot simulate a search with a budget without the time that a unit of training takes")
+	}
 	planned := 0
 	for _, share := range search.Preview(cfg) {
 		planned += share.Trials
@@ -106,11 +123,13 @@ type world struct {
 	curves Curves
 	full   int64
 	out    *Result
-	queue  []int   // trials that wait for a worker, first come, first served
-	state  []int8  // of each trial: one of the constants below
-	next   []int64 // of each running trial: the time of its next report
-	busy   []int   // running trials
-	now    int64
+	queue  []int     // trials that wait for a worker, first come, first served
+	state  []int8    // of each trial: one of the constants below
+	next   []float64 // of each running trial: the time of its next report
+	busy   []int     // running trials
+	now    float64
+	begun  []float64 // of each running trial: when its attempt began
+	ended  []int     // trials whose attempts have ended, which the search does not know yet
 }
 
 const (
@@ -127,20 +146,23 @@ func (w *world) run() error {
 	}
 	for {
 		w.start()
+		if err := w.pay(); err != nil {
+			return err
+		}
 		if len(w.busy) == 0 {
 			w.out.Done = len(w.queue) == 0
 			break
 		}
 		trial := w.earliest()
-		if at := w.next[trial]; w.Budget > 0 && at > w.Budget {
-			w.now = w.Budget
+		if at := w.next[trial]; w.Budget > 0 && at > float64(w.Budget) {
+			w.now = float64(w.Budget)
 			break
 		}
 		if err := w.report(trial); err != nil {
 			return err
 		}
 	}
-	w.out.Time = w.now
+	w.out.Time = int64(math.Ceil(w.now))
 	return nil
 }
 
@@ -176,7 +198,11 @@ func (w *world) start() {
 			continue
 		}
 		w.state[trial] = running
-		w.next[trial] = w.now + w.step(trial)
+		w.begun[trial] = w.now
+		w.next[trial] = w.now + w.duration(trial)
+		if w.s.HasBudget() {
+			w.next[trial] += w.Costs.Start / w.Costs.Pace
+		}
 		w.busy = append(w.busy, trial)
 	}
 }
@@ -184,6 +210,39 @@ func (w *world) start() {
 // step is the time until a trial's next report.
 func (w *world) step(trial int) int64 {
 	return max(1, min(w.Every, w.limit(trial)-w.out.Trials[trial].Trained))
+}
+
+// duration is how long the step takes.
+func (w *world) duration(trial int) float64 {
+	d := float64(w.step(trial))
+	if w.Costs.Speed != nil {
+		d *= w.Costs.Speed(w.out.Trials[trial].HParams)
+	}
+	return d
+}
+
+// pay tells the search what its attempts have cost, if it has a budget.
+func (w *world) pay() error {
+	if !w.s.HasBudget() {
+		return nil
+	}
+	x := search.SpentUntil(w.clock(w.now))
+	for _, trial := range w.busy {
+		x.Add(trial, w.Costs.Slots, w.clock(w.begun[trial]), false)
+	}
+	for _, trial := range w.ended {
+		x.Add(trial, w.Costs.Slots, w.clock(w.begun[trial]), true)
+	}
+	if !w.s.Due(x) {
+		return nil
+	}
+	w.ended = nil
+	return w.tell(search.Spent, 0, x)
+}
+
+// clock is a time as events have it.
+func (w *world) clock(at float64) time.Time {
+	return time.UnixMicro(int64(at * w.Costs.Pace * 1e6))
 }
 
 // limit is the length to which a trial trains now.
@@ -207,17 +266,22 @@ func (w *world) earliest() int {
 func (w *world) report(trial int) error {
 	t := &w.out.Trials[trial]
 	step := w.step(trial)
+	w.out.Slots += float64(len(w.busy)*w.Costs.Slots) * (w.next[trial] - w.now) * w.Costs.Pace
+	w.out.Seconds += (w.next[trial] - w.now) * w.Costs.Pace
 	w.now = w.next[trial]
 	t.Trained += step
 	w.out.Trained += step
 	metric := w.curves.At(t.HParams, t.Seed, min(1, float64(t.Began+t.Trained)/float64(w.full)))
 	at := float64(t.Trained)
+	if err := w.pay(); err != nil {
+		return err
+	}
 	if err := w.tell(search.Validated, trial, search.Validation{Metric: &metric, Steps: int(t.Trained), Time: &at, Run: 1}); err != nil {
 		return err
 	}
 	if best, m := w.s.Best(); m != nil {
 		if n := len(w.out.Trace); n == 0 || w.out.Trace[n-1].Trial != best || w.out.Trace[n-1].Metric != *m {
-			w.out.Trace = append(w.out.Trace, Point{w.now, w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, *m})
+			w.out.Trace = append(w.out.Trace, Point{int64(w.now), w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, *m})
 		}
 	}
 	if w.state[trial] == running && t.Trained >= w.full && w.s.Trial(trial).Target == 0 {
@@ -226,7 +290,7 @@ func (w *world) report(trial int) error {
 		}
 	}
 	if w.state[trial] == running {
-		w.next[trial] = w.now + w.step(trial)
+		w.next[trial] = w.now + w.duration(trial)
 	}
 	return w.look()
 }
@@ -242,6 +306,7 @@ func (w *world) look() error {
 			if i == len(w.state) {
 				t := w.s.Trial(i)
 				w.state, w.next = append(w.state, unseen), append(w.next, 0)
+				w.begun = append(w.begun, 0)
 				began := int64(0)
 				if t.From != nil {
 					began = w.out.Trials[*t.From].Began + w.out.Trials[*t.From].Trained
@@ -263,10 +328,12 @@ func (w *world) follow(i int) (changed bool, err error) {
 		return false, nil
 	}
 	switch t := w.s.Trial(i); {
-	case t.Stop:
+	case t.Stop, w.s.Over() && (w.state[i] == queued || w.state[i] == unseen): // as on a cluster, nothing starts when the budget is spent
 		return true, w.end(i, lifecycle.ExitStopped)
 	case t.Hold && w.state[i] != waiting:
-		w.leave(i)
+		if err := w.leave(i); err != nil {
+			return false, err
+		}
 		w.state[i] = waiting
 		w.out.Trials[i].Waits++
 		return true, w.tell(search.Suspended, i, struct{}{})
@@ -278,20 +345,23 @@ func (w *world) follow(i int) (changed bool, err error) {
 }
 
 func (w *world) end(i int, reason string) error {
-	w.leave(i)
+	if err := w.leave(i); err != nil {
+		return err
+	}
 	w.state[i] = ended
 	w.out.Trials[i].Ended = reason
 	return w.tell(search.Exited, i, search.Exit{Reason: reason})
 }
 
 // leave frees the worker of a trial.
-func (w *world) leave(trial int) {
-	for i, t := range w.busy {
-		if t == trial {
-			w.busy = append(w.busy[:i], w.busy[i+1:]...)
-			return
-		}
+func (w *world) leave(trial int) error {
+	i := slices.Index(w.busy, trial)
+	if i < 0 {
+		return nil
 	}
+	w.busy = slices.Delete(w.busy, i, i+1)
+	w.ended = append(w.ended, trial)
+	return w.pay()
 }
 
 func (w *world) tell(kind string, trial int, body any) error {

@@ -134,6 +134,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       {e.description && <p class="lead">{e.description}</p>}
       {e.error && holds && <Notice kind="wait" title="The experiment waits" text={e.error} />}
       {e.error && !holds && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error} log={tab === 'logs' || !failed ? undefined : logOfTrial(failed.id)}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
+      {experiment.data?.outlook?.says?.map((s) => <p key={s} class="lead">{s}.</p>)}
       {experiment.data?.remarks?.map((r) => <Notice key={r} kind="wait" title="The search has no result" text={r} />)}
       {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'The trial waits'} text={waiting} />}
       <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />
