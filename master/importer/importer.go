@@ -29,6 +29,7 @@
 //	metrics.go      the reports of trials
 //	logs.go         the lines of trials
 //	verify.go       both sides compared, experiment by experiment
+//	samples.go      a checkpoint of each storage, read where it is
 //	report.go       what a person reads
 //
 // Files of checkpoints stay where they are: a stored configuration names the folder of its experiment's checkpoints, and an imported one
@@ -53,8 +54,10 @@ type Options struct {
 	Prefix string // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
 	DryRun bool   // only say what there is
 	Logs   bool   // copy the lines of trials too
-	Verify bool   // compare both sides at the end
-	Out    io.Writer
+	Verify bool   // compare both sides at the end, and read a checkpoint of each storage
+	// Fetch reads the files of a checkpoint for Verify; nil: no files are read.
+	Fetch func(ctx context.Context, uuid string) (Fetched, error)
+	Out   io.Writer
 	// Lines is how progress is shown: a line now and then, instead of one that changes.
 	Lines bool
 }

@@ -21,7 +21,7 @@ import (
 func TestImport(t *testing.T) {
 	from, d := newOld(t), newDetent(t)
 	text := d.take(from)
-	for _, want := range []string{"both sides have the same reports, trials and checkpoints", "configurations lost never_heard_of (1: experiments 14)", "restart its masters", "(s3 ours runs)\n", "(shared_fs /data checkpoints)\n",
+	for _, want := range []string{"both sides have the same reports, trials and checkpoints", "configurations lost never_heard_of (1: experiments 14)", "restart its masters", "  s3 ours runs: read ", "  shared_fs /data checkpoints: read ",
 		`note: the config policy of workspace "Old things" for EXPERIMENT is not imported: `} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)

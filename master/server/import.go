@@ -4,13 +4,16 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/schema"
 )
 
 // Import copies the database of a Determined cluster into that of a configuration, whose masters may run meanwhile.
 func Import(ctx context.Context, cfg Config, o importer.Options) error {
-	if err := migrate(ctx, cfg.Database, slog.Default()); err != nil {
+	log := slog.Default()
+	if err := migrate(ctx, cfg.Database, log); err != nil {
 		return err
 	}
 	db, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: 2})
@@ -18,5 +21,28 @@ func Import(ctx context.Context, cfg Config, o importer.Options) error {
 		return err
 	}
 	defer db.Close()
+	if o.Fetch, err = fetchesCheckpoints(ctx, cfg, db, log); err != nil {
+		return err
+	}
 	return importer.Run(ctx, db, o)
+}
+
+// fetchesCheckpoints returns a function that reads the files of a checkpoint, from the storages from which a master of the configuration reads.
+func fetchesCheckpoints(ctx context.Context, cfg Config, db *database.DB, log *slog.Logger) (func(context.Context, string) (importer.Fetched, error), error) {
+	id, err := schema.ClusterID(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	m := &master{cfg: cfg, log: log, db: db, clusterID: id, bus: database.NewBus("", slog.New(slog.DiscardHandler))}
+	if m.vault, err = m.newVault(); err != nil {
+		return nil, err
+	}
+	d := checkpoints.Deps{DB: db, Log: log, Bucket: m.bucket}
+	if d.Roots, err = cfg.checkpointRoots(); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, uuid string) (importer.Fetched, error) {
+		p, err := d.Probe(ctx, uuid)
+		return importer.Fetched(p), err
+	}, nil
 }
