@@ -12,6 +12,8 @@
 // Every step can be interrupted anywhere and repeated: code is found by its hash, rows by their numbers, and of a trial with metrics
 // the importer keeps a mark (import_trials) that changes when the old trial does. Then it copies all the trial's metrics again.
 //
+// Where nobody can reach the old database, the package download fetches what the old master's REST API tells, into tables like those of the old database.
+//
 // The files, in the order in which one reads them:
 //
 //	importer.go     the steps of a pass
@@ -46,15 +48,17 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/importer/download"
 )
 
 // Options say what is imported.
 type Options struct {
-	From   string // the address of the old database
-	Prefix string // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
-	DryRun bool   // only say what there is
-	Logs   bool   // copy the lines of trials too
-	Verify bool   // compare both sides at the end, and read a checkpoint of each storage
+	From   string          // the address of the old database, or, if that cannot be reached, of the old master
+	Who    download.Access // who asks the old master
+	Prefix string          // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
+	DryRun bool            // only say what there is
+	Logs   bool            // copy the lines of trials too
+	Verify bool            // compare both sides at the end, and read a checkpoint of each storage
 	// Fetch reads the files of a checkpoint for Verify; nil: no files are read.
 	Fetch func(ctx context.Context, uuid string) (Fetched, error)
 	Out   io.Writer
@@ -72,27 +76,63 @@ type pass struct {
 	shift  int
 	show   *progress
 	notes  notes
+	api    bool // the source is a copy of what the old master tells
 }
 
 // importLock is the key of the lock that lets one import run at a time.
 const importLock = 0x64_65_74_69_6d_70 // "detimp"
 
 // Run imports, and reports to o.Out.
-func Run(ctx context.Context, db *database.DB, o Options) (err error) {
-	source, err := database.OpenForeign(ctx, o.From)
+func Run(ctx context.Context, db *database.DB, o Options) error {
+	p := &pass{Options: o, db: db, show: newProgress(o.Out, o.Lines), api: download.Is(o.From)}
+	return db.Exclusively(ctx, importLock, fault.New(fault.Conflict, "another import into this Detent is running"), func() error {
+		err := p.open(ctx)
+		if err != nil {
+			return err
+		}
+		if o.DryRun {
+			err = p.preview(ctx)
+		} else {
+			err = p.run(ctx)
+		}
+		err = errors.Join(err, p.source.Close(ctx))
+		if err == nil && p.api && o.Verify && !o.DryRun {
+			err = download.Drop(ctx, db)
+		}
+		return err
+	})
+}
+
+// open begins a snapshot of the old database, or of the tables into which the old master's answers are copied first.
+func (p *pass) open(ctx context.Context) (err error) {
+	if p.api {
+		if err := p.download(ctx); err != nil {
+			return fmt.Errorf("%w (what was fetched stays; the same command continues)", err)
+		}
+		p.source, err = p.db.OpenSchema(ctx, download.Schema)
+	} else {
+		p.source, err = database.OpenForeign(ctx, p.From)
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close(ctx)) }()
-	p := &pass{Options: o, db: db, source: source, show: newProgress(o.Out, o.Lines)}
-	if p.facts, err = readFacts(ctx, source); err != nil {
-		return err
+	if p.facts, err = readFacts(ctx, p.source); err == nil && p.api {
+		err = p.facts.ofAPI(ctx, p.source)
 	}
-	p.facts.print(o.Out)
-	if o.DryRun {
-		return p.preview(ctx)
+	if err != nil {
+		return errors.Join(err, p.source.Close(ctx))
 	}
-	return db.Exclusively(ctx, importLock, fault.New(fault.Conflict, "another import into this Detent is running"), func() error { return p.run(ctx) })
+	p.facts.print(p.Out)
+	return nil
+}
+
+// download copies what the old master tells into tables as those of its database.
+func (p *pass) download(ctx context.Context) error {
+	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Begin: p.show.next, Add: p.show.add, Note: func(text string) { p.notes.once(text) }}
+	o.Access.Master = p.From
+	err := download.Run(ctx, p.db, o)
+	p.show.next("", 0)
+	return err
 }
 
 func (p *pass) run(ctx context.Context) error {

@@ -16,7 +16,7 @@ func Import(ctx context.Context, cfg Config, o importer.Options) error {
 	if err := migrate(ctx, cfg.Database, log); err != nil {
 		return err
 	}
-	db, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: 2})
+	db, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: 4})
 	if err != nil {
 		return err
 	}
