@@ -120,6 +120,7 @@ DETENT_IMPORT_PASSWORD, say who asks; --from-token-file names a file with the to
 	f.StringVar(&o.From, "from", "", "the address of the old database (postgres://user:password@host/determined), or of the old master (https://host:8080)")
 	f.StringVar(&tokenFile, "from-token-file", "", "a file with a token of an administrator of the old master")
 	f.StringVar(&o.Prefix, "workspace-prefix", "", "import beside existing work: this goes before the names of workspaces, and all numbers are new")
+	f.StringVar(&o.Host, "old-host", "", "with --workspace-prefix: the host name of the old master, which leads here later; its links are redirected to public_url with the new numbers")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be imported, what would be lost, and how long it takes")
 	f.BoolVar(&o.Logs, "logs", false, "copy the log lines of trials too, the newest trials first")
 	f.BoolVar(&o.Verify, "verify", false, "compare metrics, trials and checkpoints of each experiment on both sides at the end, and read a checkpoint of each storage")

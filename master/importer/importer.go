@@ -27,6 +27,7 @@
 //	checkpoints.go  checkpoints, and the models that have them as versions
 //	history.go      the attempts of the past, for the accounts of who used how much
 //	lost.go         what is not imported, which is counted
+//	fork.go         who may use which pool in the public fork, and its pools
 //	code.go         model definitions
 //	metrics.go      the reports of trials
 //	logs.go         the lines of trials
@@ -39,6 +40,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,8 +59,10 @@ type Options struct {
 	Who    download.Access // who asks the old master
 	Prefix string          // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
 	DryRun bool            // only say what there is
-	Logs   bool            // copy the lines of trials too
-	Verify bool            // compare both sides at the end, and read a checkpoint of each storage
+	// Host is the name of the old master, which leads here after the import: its links are told from new ones by this name. "": none.
+	Host   string
+	Logs   bool // copy the lines of trials too
+	Verify bool // compare both sides at the end, and read a checkpoint of each storage
 	// Fetch reads the files of a checkpoint for Verify; nil: no files are read.
 	Fetch func(ctx context.Context, uuid string) (Fetched, error)
 	Out   io.Writer
@@ -85,6 +89,9 @@ const importLock = 0x64_65_74_69_6d_70 // "detimp"
 // Run imports, and reports to o.Out.
 func Run(ctx context.Context, db *database.DB, o Options) error {
 	p := &pass{Options: o, db: db, show: newProgress(o.Out, o.Lines), api: download.Is(o.From)}
+	if o.Host != "" && o.Prefix == "" {
+		return fault.New(fault.Invalid, "--old-host is for an import with --workspace-prefix: without one all numbers stay, and old links are true as they are")
+	}
 	return db.Exclusively(ctx, importLock, fault.New(fault.Conflict, "another import into this Detent is running"), func() error {
 		err := p.open(ctx)
 		if err != nil {
@@ -162,7 +169,7 @@ func (p *pass) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	if err := p.takeName(ctx); err != nil {
+	if err := cmp.Or(p.takeName(ctx), p.takeHost(ctx)); err != nil {
 		return err
 	}
 	if err := p.db.Exec(ctx, `UPDATE imports SET ended_at = now() WHERE id = $1`, p.id); err != nil {
@@ -227,7 +234,7 @@ func (p *pass) copyRows(ctx context.Context) error {
 	p.show.begin("rows", 0)
 	for _, steps := range [][]func(context.Context, *database.DB) error{
 		{p.stagePeople, p.putPeople},
-		{p.stage, p.takeNumbers, p.noteLost, p.putPlaces, p.putExperiments, p.putTrials, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers},
+		{p.stage, p.takeNumbers, p.noteLost, p.noteFork, p.putPlaces, p.putExperiments, p.putTrials, p.putEarlierNames, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers},
 	} {
 		err := p.db.Alone(ctx, func(tx *database.DB) error {
 			for _, step := range steps {
@@ -258,6 +265,18 @@ func (p *pass) takeName(ctx context.Context) error {
 	n, err := p.db.Affect(ctx, `UPDATE cluster SET id = $1::text::uuid WHERE id::text <> $1 AND $1 ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`, p.facts.ClusterID)
 	if n > 0 {
 		fmt.Fprintln(p.Out, "this Detent has the id of the old cluster now: restart its masters, if they run")
+	}
+	return err
+}
+
+// takeHost stores the name of the old master.
+func (p *pass) takeHost(ctx context.Context) error {
+	if p.Host == "" {
+		return nil
+	}
+	n, err := p.db.Affect(ctx, `INSERT INTO import_hosts (host, import_id) VALUES ($1, $2) ON CONFLICT (host) DO UPDATE SET import_id = excluded.import_id WHERE import_hosts.import_id = excluded.import_id`, p.Host, p.id)
+	if err == nil && n == 0 {
+		err = fault.New(fault.Conflict, "--old-host: %s is the name of another imported cluster", p.Host)
 	}
 	return err
 }

@@ -118,7 +118,7 @@ var errPreview = errors.New("only a preview")
 // previewRows notes what is not imported, in a transaction that leaves nothing.
 func (p *pass) previewRows(ctx context.Context) error {
 	err := p.db.Alone(ctx, func(tx *database.DB) error {
-		for _, step := range []func(context.Context, *database.DB) error{p.stage, p.checkPeople, p.noteLost, p.notePolicies} {
+		for _, step := range []func(context.Context, *database.DB) error{p.stage, p.checkPeople, p.noteLost, p.noteFork, p.notePolicies} {
 			if err := step(ctx, tx); err != nil {
 				return err
 			}

@@ -3,10 +3,14 @@ package server
 import (
 	"context"
 	"log/slog"
+	"net/url"
+	"strings"
 
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/schema"
 )
 
@@ -21,6 +25,9 @@ func Import(ctx context.Context, cfg Config, o importer.Options) error {
 		return err
 	}
 	defer db.Close()
+	if err := oldHost(cfg, &o); err != nil {
+		return err
+	}
 	if o.Fetch, err = fetchesCheckpoints(ctx, cfg, db, log); err != nil {
 		return err
 	}
@@ -45,4 +52,17 @@ func fetchesCheckpoints(ctx context.Context, cfg Config, db *database.DB, log *s
 		p, err := d.Probe(ctx, uuid)
 		return importer.Fetched(p), err
 	}, nil
+}
+
+// oldHost checks the name of the old master: links at this name are told from new ones, which have public_url.
+func oldHost(cfg Config, o *importer.Options) error {
+	if o.Host == "" {
+		return nil
+	}
+	o.Host = rest.BareHost(o.Host)
+	own, err := url.Parse(cfg.PublicURL)
+	if err != nil || own.Host == "" || o.Host == "" || strings.Contains(o.Host, "/") || rest.BareHost(own.Host) == o.Host {
+		return fault.New(fault.Invalid, "--old-host: links of the old master are told from new ones by its host name, as in det.example.org, so public_url must be set in the configuration, with another name; it is %q", cfg.PublicURL)
+	}
+	return nil
 }

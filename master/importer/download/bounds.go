@@ -27,12 +27,14 @@ const (
 // old master asks for that.
 type bounded struct {
 	next    http.RoundTripper
+	answer  int64 // bytes of an answer that is no stream
+	line    int64
 	silence time.Duration
 	wait    func(context.Context, time.Duration) error
 }
 
 func newBounded() *bounded {
-	return &bounded{next: http.DefaultTransport.(*http.Transport).Clone(), silence: silence, wait: sleep.For}
+	return &bounded{next: http.DefaultTransport.(*http.Transport).Clone(), answer: maxAnswer, line: maxLine, silence: silence, wait: sleep.For}
 }
 
 // RoundTrip sends a request.
@@ -73,7 +75,7 @@ func (b *bounded) once(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	resp.Body = &boundedBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, silence: b.silence, path: r.URL.Path, stream: isStream(r.URL.Path)}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, bounds: b, path: r.URL.Path, stream: isStream(r.URL.Path)}
 	return resp, nil
 }
 
@@ -85,31 +87,31 @@ func isStream(path string) bool {
 // A boundedBody is the body of an answer.
 type boundedBody struct {
 	io.ReadCloser
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer
-	silence time.Duration
-	path    string
-	stream  bool
-	n       int64 // bytes of the answer, or since the last line of a stream ended
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	bounds *bounded
+	path   string
+	stream bool
+	n      int64 // bytes of the answer, or since the last line of a stream ended
 }
 
 // Read reads a part of the body.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.timer.Reset(b.silence)
+		b.timer.Reset(b.bounds.silence)
 	}
-	most, what := int64(maxAnswer), "an answer"
+	most, what := b.bounds.answer, "an answer"
 	b.n += int64(n)
 	if b.stream {
-		most, what = maxLine, "a line"
+		most, what = b.bounds.line, "a line"
 		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
 			b.n = int64(n - i - 1)
 		}
 	}
 	if b.n > most {
-		return 0, fault.New(fault.TooLarge, "%s: the old master sends %s of more than %d MiB", b.path, what, most>>20)
+		return 0, fault.New(fault.TooLarge, "%s: the old master sends %s of more than %d KiB", b.path, what, most>>10)
 	}
 	if err != nil && err != io.EOF {
 		if cause := context.Cause(b.ctx); cause != nil {

@@ -64,6 +64,8 @@ type copying struct {
 	mu sync.Mutex // of what Options tells
 }
 
+func (d *copying) lists() lists { return lists{d.c, maxRecords} }
+
 // Run fetches everything that the old master tells and that is not in the schema yet.
 func Run(ctx context.Context, db *database.DB, o Options) error {
 	if o.transport == nil {

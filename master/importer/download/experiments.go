@@ -22,7 +22,7 @@ func (d *copying) experiments(ctx context.Context) error {
 		return err
 	}
 	var ids []int
-	err = each(ctx, d.c, v1.ListExperiments, v1.GetExperimentsRequest{WithoutConfig: true, Order: v1.Order{SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_ASC"}}, func(list []v1.Experiment) error {
+	err = each(ctx, d.lists(), v1.ListExperiments, v1.GetExperimentsRequest{WithoutConfig: true, Order: v1.Order{SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_ASC"}}, func(list []v1.Experiment) error {
 		for _, e := range list {
 			ids = append(ids, e.ID)
 		}
@@ -102,7 +102,7 @@ func (d *copying) experiment(ctx context.Context, id int, names map[int]runName)
 	}
 	all := rows{experiment: row{"id": e.ID, "state": stateOf(e.State), "config": stored, "start_time": e.StartTime, "end_time": e.EndTime, "archived": e.Archived, "parent_id": e.ForkedFrom, "owner_id": e.UserID,
 		"progress": e.Progress, "original_config": e.OriginalConfig, "notes": e.Notes, "job_id": e.JobID, "project_id": e.ProjectID, "best_trial_id": e.BestTrialID, "unmanaged": e.Unmanaged, "external_experiment_id": e.ExternalExperimentID, "pool": e.ResourcePool}}
-	err = each(ctx, d.c, v1.ListTrials, v1.GetExperimentTrialsRequest{}, func(list []v1.Trial) error {
+	err = each(ctx, d.lists(), v1.ListTrials, v1.GetExperimentTrialsRequest{}, func(list []v1.Trial) error {
 		for _, t := range list {
 			all.trial(t, names[t.ID], e)
 		}
@@ -111,7 +111,7 @@ func (d *copying) experiment(ctx context.Context, id int, names map[int]runName)
 	if err != nil {
 		return err
 	}
-	err = each(ctx, d.c, v1.ListExperimentCheckpoints, v1.GetCheckpointsRequest{}, func(list []v1.Checkpoint) error {
+	err = each(ctx, d.lists(), v1.ListExperimentCheckpoints, v1.GetCheckpointsRequest{}, func(list []v1.Checkpoint) error {
 		for _, k := range list {
 			all.checkpoint(k)
 		}

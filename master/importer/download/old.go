@@ -90,11 +90,17 @@ type paged[T any] interface {
 	Records() ([]T, v1.Pagination)
 }
 
+// lists are those of the old master; most is how many records one may have.
+type lists struct {
+	c    *client.Client
+	most int
+}
+
 // each calls do with the records of a list, page after page. It ends with a page that is not full, so a master that counts wrongly cannot keep it.
-func each[Req any, Resp paged[T], T any](ctx context.Context, c *client.Client, e v1.Endpoint[Req, Resp], request Req, do func([]T) error, params ...any) error {
+func each[Req any, Resp paged[T], T any](ctx context.Context, l lists, e v1.Endpoint[Req, Resp], request Req, do func([]T) error, params ...any) error {
 	limit := page
 	for offset := 0; ; {
-		items, err := client.List(ctx, c, e, client.Page{Limit: limit, Offset: offset, Single: true}, &request, params...)
+		items, err := client.List(ctx, l.c, e, client.Page{Limit: limit, Offset: offset, Single: true}, &request, params...)
 		if fault.Is(err, fault.TooLarge) && limit > 1 {
 			limit = max(1, limit/4)
 			continue
@@ -105,7 +111,7 @@ func each[Req any, Resp paged[T], T any](ctx context.Context, c *client.Client, 
 		if err != nil || len(items) < limit {
 			return err
 		}
-		if offset += len(items); offset > maxRecords {
+		if offset += len(items); offset > l.most {
 			return fault.New(fault.TooLarge, "%s: the old master's list has no end: it has sent %d records", v1.Line(e).Path, offset)
 		}
 	}

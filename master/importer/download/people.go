@@ -15,7 +15,7 @@ const NoPassword = "$2a$99$"
 // people fetches users and groups, in place of those that are there.
 func (d *copying) people(ctx context.Context) error {
 	var users, accounts []row
-	err := each(ctx, d.c, v1.ListUsers, v1.GetUsersRequest{}, func(list []v1.User) error {
+	err := each(ctx, d.lists(), v1.ListUsers, v1.GetUsersRequest{}, func(list []v1.User) error {
 		for _, u := range list {
 			if u.ServiceAccount { // of another Detent: a program
 				continue

@@ -12,7 +12,7 @@ import (
 // places fetches workspaces with what belongs to them.
 func (d *copying) places(ctx context.Context) error {
 	var workspaces, projects []row
-	err := each(ctx, d.c, v1.ListWorkspaces, v1.GetWorkspacesRequest{}, func(list []v1.Workspace) error {
+	err := each(ctx, d.lists(), v1.ListWorkspaces, v1.GetWorkspacesRequest{}, func(list []v1.Workspace) error {
 		for _, w := range list {
 			storage, gone := withoutSecrets(w.CheckpointStorageConfig)
 			if gone {
@@ -31,7 +31,7 @@ func (d *copying) places(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = each(ctx, d.c, v1.ListProjects, v1.GetWorkspaceProjectsRequest{}, func(list []v1.Project) error {
+		err = each(ctx, d.lists(), v1.ListProjects, v1.GetWorkspaceProjectsRequest{}, func(list []v1.Project) error {
 			for _, p := range list {
 				var key any // "": a project of a release without keys
 				if p.Key != "" {
@@ -46,7 +46,7 @@ func (d *copying) places(ctx context.Context) error {
 		return err
 	}
 	var templates []row
-	err = each(ctx, d.c, v1.ListTemplates, v1.GetTemplatesRequest{}, func(list []v1.Template) error {
+	err = each(ctx, d.lists(), v1.ListTemplates, v1.GetTemplatesRequest{}, func(list []v1.Template) error {
 		for _, t := range list {
 			config, _ := withoutSecrets(t.Config, secretSections...)
 			templates = append(templates, row{"name": t.Name, "config": config, "workspace_id": t.WorkspaceID})
@@ -175,7 +175,7 @@ func (d *copying) policies(ctx context.Context, workspaces []row) (rows []row, e
 // models fetches the registry.
 func (d *copying) models(ctx context.Context) error {
 	var models, versions []row
-	err := each(ctx, d.c, v1.ListModels, v1.GetModelsRequest{}, func(list []v1.Model) error {
+	err := each(ctx, d.lists(), v1.ListModels, v1.GetModelsRequest{}, func(list []v1.Model) error {
 		for _, m := range list {
 			models = append(models, row{"id": m.ID, "name": m.Name, "description": m.Description, "creation_time": m.CreationTime, "last_updated_time": m.LastUpdatedTime, "metadata": object(m.Metadata), "labels": m.Labels,
 				"user_id": m.UserID, "archived": m.Archived, "notes": m.Notes, "workspace_id": m.WorkspaceID})
@@ -186,7 +186,7 @@ func (d *copying) models(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = each(ctx, d.c, v1.ListModelVersions, v1.GetModelVersionsRequest{}, func(list []v1.ModelVersion) error {
+		err = each(ctx, d.lists(), v1.ListModelVersions, v1.GetModelVersionsRequest{}, func(list []v1.ModelVersion) error {
 			for _, v := range list {
 				versions = append(versions, row{"id": v.ID, "model_id": m["id"], "version": v.Version, "checkpoint_uuid": v.Checkpoint.UUID, "creation_time": v.CreationTime, "last_updated_time": v.LastUpdatedTime,
 					"metadata": object(v.Metadata), "name": v.Name, "comment": v.Comment, "user_id": v.UserID, "labels": v.Labels, "notes": v.Notes})
