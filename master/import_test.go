@@ -92,3 +92,26 @@ func readsCheckpoints(t *testing.T, from, d *rowtest.World, run func(...string) 
 		t.Errorf("with the files: %v\n%s", err, text)
 	}
 }
+
+// TestImportRefuses: an old host needs a name of this master's own, and the old master is asked with the token of a file.
+func TestImportRefuses(t *testing.T) {
+	t.Setenv("DETENT_DATABASE", "")
+	d, dir := rowtest.New(t), t.TempDir()
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("abc\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"public_url must be set":   {"--from", "https://127.0.0.1:1", "--workspace-prefix", "old/", "--old-host", "det.old.example.org"},
+		"who asks the old master?": {"--from", "https://127.0.0.1:1"},
+		"127.0.0.1:1":              {"--from", "https://127.0.0.1:1", "--from-token-file", token}, // it asks, and nobody answers
+		"--from-token-file":        {"--from", "https://127.0.0.1:1", "--from-token-file", filepath.Join(dir, "nowhere")},
+	} {
+		c := command()
+		c.SetArgs(append([]string{"import", "--set", "database=" + d.DSN}, args...))
+		c.SetOut(&bytes.Buffer{})
+		if err := c.ExecuteContext(t.Context()); err == nil || status(err) != 1 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", args, err, want)
+		}
+	}
+}
