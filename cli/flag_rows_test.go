@@ -15,6 +15,7 @@ var flagEffects = []effects.Row{
 	{up("delete-db") + " deploy/local/cluster-down/--delete-db", "cli/deploy TestDataIsRemovedOnRequest"},
 	{"deploy/local/logs/--follow deploy/local/logs/--no-follow", "cli/deploy TestLogsAreFollowed"},
 	{"experiment/continue/--config-file", "integration/experiments TestContinueAndStartFrom"},
+	{"experiment/continue/--new-search", "cli/experiment TestOnAMaster"},
 	{"experiment/create/--publish", "integration/clients TestPortsOfATrial"},
 	{"experiment/set/log-retention/--days experiment/set/log-retention/--forever", "cli TestPlayedScripts"},
 	{"job/update/--ahead-of job/update/--behind-of", "integration/experiments TestASearchContinuesAndQueues"},

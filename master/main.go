@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cacerts"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/importer/download"
 	"github.com/detent-ml/detent/master/server"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -92,15 +94,21 @@ func command() *cobra.Command {
 // importCommand brings the history of a Determined cluster.
 func importCommand(config func() (server.Config, error)) *cobra.Command {
 	var o importer.Options
-	cmd := &cobra.Command{Use: "import --from postgres://…", Short: "Copy the database of a Determined cluster into Detent's", Args: cobra.NoArgs,
+	var tokenFile string
+	cmd := &cobra.Command{Use: "import --from postgres://… | https://…", Short: "Copy the history of a Determined cluster into Detent's database", Args: cobra.NoArgs,
 		Long: `Copy the database of a Determined cluster (0.38.1, or its public fork up to 0.42) into Detent's: users with
 their passwords, workspaces, experiments, trials, metrics, checkpoints, models and the accounts of the past.
 
 Until people work in Detent, repeat the command as often as you like: it copies what has changed since.
-The password of the old database can be in PGPASSWORD or PGPASSFILE. Docs: docs/operate/import.md`,
+The password of the old database can be in PGPASSWORD or PGPASSFILE. Where nobody can reach this database, --from is the
+address of the old master: its REST API tells the same, but for passwords. DETENT_IMPORT_TOKEN, or DETENT_IMPORT_USER and
+DETENT_IMPORT_PASSWORD, say who asks; --from-token-file names a file with the token. Docs: docs/operate/import.md`,
 		RunE: understood(func(cmd *cobra.Command) error {
 			cfg, err := config()
 			if err != nil {
+				return err
+			}
+			if o.Who, err = asker(os.Getenv, tokenFile); err != nil {
 				return err
 			}
 			o.Out = cmd.OutOrStdout()
@@ -109,13 +117,28 @@ The password of the old database can be in PGPASSWORD or PGPASSFILE. Docs: docs/
 			return server.Import(cmd.Context(), cfg, o)
 		})}
 	f := cmd.Flags()
-	f.StringVar(&o.From, "from", "", "the address of the old database (postgres://user:password@host/determined)")
+	f.StringVar(&o.From, "from", "", "the address of the old database (postgres://user:password@host/determined), or of the old master (https://host:8080)")
+	f.StringVar(&tokenFile, "from-token-file", "", "a file with a token of an administrator of the old master")
 	f.StringVar(&o.Prefix, "workspace-prefix", "", "import beside existing work: this goes before the names of workspaces, and all numbers are new")
+	f.StringVar(&o.Host, "old-host", "", "with --workspace-prefix: the host name of the old master, which leads here later; its links are redirected to public_url with the new numbers")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be imported, what would be lost, and how long it takes")
 	f.BoolVar(&o.Logs, "logs", false, "copy the log lines of trials too, the newest trials first")
-	f.BoolVar(&o.Verify, "verify", false, "compare metrics, trials and checkpoints of each experiment on both sides at the end")
+	f.BoolVar(&o.Verify, "verify", false, "compare metrics, trials and checkpoints of each experiment on both sides at the end, and read a checkpoint of each storage")
 	_ = cmd.MarkFlagRequired("from") // cannot fail: the flag exists
 	return cmd
+}
+
+// asker is who asks the old master. A secret is never on the command line, which others see.
+func asker(env func(string) string, tokenFile string) (download.Access, error) {
+	a := download.Access{Token: env("DETENT_IMPORT_TOKEN"), User: env("DETENT_IMPORT_USER"), Password: env("DETENT_IMPORT_PASSWORD")}
+	if tokenFile != "" {
+		text, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return a, fmt.Errorf("--from-token-file: %w", err)
+		}
+		a.Token = strings.TrimSpace(string(text))
+	}
+	return a, nil
 }
 
 // oneFile takes a file as an argument, if the flag does not name it.

@@ -52,7 +52,7 @@ func TestOnAMaster(t *testing.T) {
 		test func(*testing.T, *world)
 	}{
 		{"nothing is sent of a configuration with mistakes", nothingIsSentOfMistakes}, {"create sends what Determined's client sends", createSendsWhatDeterminedsClientSends},
-		{"create with changes", createWithChanges}, {"create from the standard input", createFromTheStandardInput}, {"a plot is followed", followedPlot},
+		{"create with changes", createWithChanges}, {"create from the standard input", createFromTheStandardInput}, {"a search that goes on as a new one", newSearchOfAnOldOne}, {"a plot is followed", followedPlot},
 		{"waiting", waiting}, {"following to the end", followingToTheEnd}, {"an interrupted follower", interruptedFollower}, {"an interrupted request", interruptedRequest}, {"following what never begins", followingWhatNeverBegins}, {"set gc-policy", setGCPolicy}, {"a bounded description", boundedDescription}, {"a list of one", listOfOne},
 		{"describe says which nodes are avoided", describeSaysWhichNodesAreAvoided},
 	} {
@@ -363,6 +363,33 @@ func TestNumbersOfAReport(t *testing.T) {
 }
 
 // With --follow, each chart replaces the previous one until the experiment has ended.
+func newSearchOfAnOldOne(t *testing.T, w *world) {
+	t.Helper()
+	a, out, _ := w.app(t)
+	old := submitted(t, a, config, createOptions{paused: true, overrides: []string{"searcher.name=random", "searcher.max_trials=5"}})
+	if err := runContinue(t.Context(), a, continueOptions{id: old, newSearch: true, overrides: []string{"name=again"}}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.Client(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := newest(t, c)
+	if want := fmt.Sprintf("Created experiment %d, which learns from experiment %d\n", id, old); !strings.Contains(out.String(), want) {
+		t.Errorf("it prints %q, want %q", out, want)
+	}
+	made, err := client.Call(t.Context(), c, v1.GetExperiment, id)
+	if err != nil || made.Experiment.Name != "again" || made.Experiment.ForkedFrom == nil || *made.Experiment.ForkedFrom != old || !strings.Contains(string(made.Experiment.Config), fmt.Sprintf(`"learn_from": [%d]`, old)) {
+		t.Errorf("%v: %+v", err, made.Experiment)
+	}
+	if err := client.Act(t.Context(), c, v1.KillExperiment, id); err != nil {
+		t.Error(err)
+	}
+	if err := runContinue(t.Context(), a, continueOptions{id: old, newSearch: true, configFile: "x.yaml"}); err == nil || !strings.Contains(err.Error(), "--config-file") {
+		t.Errorf("with a file: %v", err)
+	}
+}
+
 func followedPlot(t *testing.T, m *world) {
 	t.Helper()
 	a, out, _ := m.app(t)

@@ -24,6 +24,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/oidc"
+	"github.com/detent-ml/detent/master/oldlinks"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
@@ -116,6 +117,7 @@ type API struct {
 	bus        *database.Bus
 	log        *slog.Logger
 	router     *rest.Router
+	oldLinks   *oldlinks.Links
 	auth       *accounts.Authenticator
 	limits     *limits
 	trail      *audit.Trail
@@ -147,6 +149,7 @@ func New(ctx context.Context, cfg Config, db *database.DB, bus *database.Bus, id
 	a.memory, a.users = experiments.NewMemory(cfg.Memory), diskuse.NewUsers(db, cfg.Stored)
 	a.configs, a.heard, a.driven = experiments.NewShownConfigs(), experiments.NewHeard(db, bus), searches.NewDriven(db, cfg.Memory.Bytes/searches.DrivenPart)
 	a.router = rest.New(ctx, a.restConfig())
+	a.oldLinks = oldlinks.New(db, cfg.PublicURL)
 	a.nodes = nodes.Inventory{DB: db, Pools: cfg.Pools, Offer: cfg.Inventory}
 	a.code = contexts.NewSender(db)
 	a.launcher, a.tasks = a.launchers()
@@ -176,7 +179,7 @@ var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/ch
 // anyHost reports whether a request may name any host: health checks, which browsers do not
 // send and which may use another name, and what is for tasks.
 func (a *API) anyHost(host, path string) bool {
-	return path == "/health" || a.cfg.Proxy != nil && a.cfg.Proxy.TasksHost(host)
+	return path == "/health" || a.oldLinks.Is(host) || a.cfg.Proxy != nil && a.cfg.Proxy.TasksHost(host)
 }
 
 // poller names who waits with a long poll: a user, or a member of an attempt. Its runner is another, which its program

@@ -55,6 +55,7 @@ func (a *API) registerRooms() {
 	a.Attempts.Files.Routes(a.router)
 	a.registerNodes()
 	a.registerQueue()
+	a.router.Host(a.oldLinks.Is, a.oldLinks.Answer)
 }
 
 // of is a function over rows with one argument, over these rows.

@@ -19,12 +19,22 @@ type Foreign struct {
 }
 
 // OpenForeign connects to a database of another program and begins a snapshot of it.
-func OpenForeign(ctx context.Context, dsn string) (*Foreign, error) {
+func OpenForeign(ctx context.Context, dsn string) (*Foreign, error) { return openForeign(ctx, dsn, "") }
+
+// OpenSchema begins a snapshot of a schema of this database that has the tables of another program.
+func (db *DB) OpenSchema(ctx context.Context, schema string) (*Foreign, error) {
+	return openForeign(ctx, db.dsn, schema)
+}
+
+func openForeign(ctx context.Context, dsn, schema string) (*Foreign, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%q is not a PostgreSQL address: %v", Redact(dsn), err)
 	}
 	patient(cfg.RuntimeParams)
+	if schema != "" {
+		cfg.RuntimeParams["search_path"] = schema
+	}
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot connect to %s: %v", Redact(dsn), err)

@@ -36,7 +36,11 @@ func listPast(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Co
 	sql, args := pastEnds, database.Args{"experiment": e.ID, "most": most.trials, "halves": halves}
 	if (halves || cfg.Searcher.Name == expconf.PBT) && !e.Unmanaged {
 		steps, full := lengthOf(cfg)
-		sql = strings.ReplaceAll(pastLengths, "STEPS", steps)
+		events, err := eventsOf(ctx, db, e, cfg, args)
+		if err != nil {
+			return nil, err
+		}
+		sql = strings.NewReplacer("STEPS", steps, "EVENTS", events).Replace(pastLengths)
 		first := math.MaxInt32 // copies in a population begin with the training of their originals
 		if cfg.Searcher.Name == expconf.PBT {
 			first = cfg.Searcher.PopulationSize
@@ -51,11 +55,38 @@ func listPast(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Co
 	return list, err
 }
 
+// eventsOf returns SQL for the first validations of a search. An imported search has no events here, because only Determined could read its state; what
+// its trials reported is read instead.
+func eventsOf(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Config, args database.Args) (string, error) {
+	imported, err := Imported(ctx, db, e.ID)
+	if !imported || err != nil {
+		return pastEvents, err
+	}
+	_, measure := cfg.Searcher.FullLength()
+	args["metric"], args["measure"] = cfg.Searcher.Metric, measure
+	return pastReports, nil
+}
+
+// Imported reports whether an experiment was imported from a cluster of Determined. If it is a search, it has no events here.
+func Imported(ctx context.Context, db *database.DB, id int) (bool, error) {
+	return database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM import_numbers WHERE kind = 'experiment' AND new = $1)
+		AND NOT EXISTS (SELECT FROM search_events WHERE experiment_id = $1)`, id)
+}
+
+const pastEvents = `
+		SELECT trial, seq, body FROM search_events
+		WHERE experiment_id = @experiment AND kind = 'validated' AND trial < @first ORDER BY seq LIMIT @events`
+
+// pastReports has the form of pastEvents: what a program reported that is no finite number is a training that diverged.
+var pastReports = `
+		SELECT t.number AS trial, m.position AS seq, jsonb_build_object('metric', ` + database.FloatAt("m.avg->@metric") + `, 'time', ` + database.FloatAt("m.avg->@measure") + `, 'steps', m.steps,
+			'unfit', CASE WHEN m.avg->>@metric IN ('NaN', 'Infinity', '-Infinity') THEN m.avg->>@metric END) AS body
+		FROM trials t JOIN metrics m ON m.trial_id = t.id AND m.group_name = 'validation' AND NOT m.archived
+		WHERE t.experiment_id = @experiment AND t.number < @first ORDER BY t.number, m.position LIMIT @events`
+
 // pastLengths reads the results of trials that a search stopped at different lengths: the first validation of each length.
 const pastLengths = `
-	WITH events AS (
-		SELECT trial, seq, body FROM search_events
-		WHERE experiment_id = @experiment AND kind = 'validated' AND trial < @first ORDER BY seq LIMIT @events
+	WITH events AS MATERIALIZED (EVENTS
 	), steps AS MATERIALIZED ( -- hyperparameters may be long, so those of a trial are read once, and not for each of its events
 		SELECT number, (STEPS)::float8 AS length FROM trials WHERE experiment_id = @experiment AND number IN (SELECT trial FROM events)
 	), firsts AS (
@@ -65,7 +96,7 @@ const pastLengths = `
 		WHERE v.body->>'metric' IS NOT NULL OR v.body->>'unfit' IS NOT NULL GROUP BY 1, 2
 	), results AS (
 		SELECT f.trial, f.length, coalesce((v.body->>'metric')::float8, 'NaN') AS metric
-		FROM firsts f JOIN search_events v ON v.experiment_id = @experiment AND v.seq = f.seq WHERE f.length > 0
+		FROM firsts f JOIN events v ON v.trial = f.trial AND v.seq = f.seq WHERE f.length > 0
 	), chosen AS (
 		SELECT trial, max(length) AS longest, count(*) AS lengths,
 			max(metric) FILTER (WHERE length = 1) AS first, max(metric) FILTER (WHERE length = 2) AS second,

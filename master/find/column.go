@@ -150,6 +150,7 @@ func runFields() []Field {
 		{Name: "isExpMultitrial", Title: "Part of Search", Type: Text, Flag: true},
 		{Name: "parentArchived", Title: "Parent Archived", Type: Text, Flag: true},
 		{Name: "localId", Title: "Run ID", Type: Text},
+		{Name: "earlierIds", Title: "Earlier Run IDs", Type: Text, Own: true},
 		{Name: "project", Title: "Project", Type: Text, Own: true},
 		{Name: "workspace", Title: "Workspace", Type: Text, Own: true},
 		{Name: "archived", Title: "Archived", Type: Text, Own: true},

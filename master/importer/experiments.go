@@ -89,3 +89,9 @@ func (p *pass) putTrials(ctx context.Context, tx *database.DB) error {
 			FROM old_run_tasks t JOIN old_trials o ON o.id = t.run_id WINDOW w AS (PARTITION BY t.run_id ORDER BY t.start_time, t.task_id)) x
 		WHERE x.n > 0 ON CONFLICT DO NOTHING`)
 }
+
+// putEarlierNames imports the names that runs had in other projects, or in theirs before its key changed.
+func (p *pass) putEarlierNames(ctx context.Context, tx *database.DB) error {
+	return p.put(ctx, tx, `INSERT INTO earlier_names (name, trial_id) SELECT d.name, t.new FROM old_earlier_names d JOIN old_trials t ON t.id = d.run_id JOIN trials x ON x.id = t.new
+		WHERE t.changed AND d.name IS DISTINCT FROM x.local_id ON CONFLICT DO NOTHING`)
+}

@@ -12,6 +12,8 @@
 // Every step can be interrupted anywhere and repeated: code is found by its hash, rows by their numbers, and of a trial with metrics
 // the importer keeps a mark (import_trials) that changes when the old trial does. Then it copies all the trial's metrics again.
 //
+// Where nobody can reach the old database, the package download fetches what the old master's REST API tells, into tables like those of the old database.
+//
 // The files, in the order in which one reads them:
 //
 //	importer.go     the steps of a pass
@@ -25,10 +27,12 @@
 //	checkpoints.go  checkpoints, and the models that have them as versions
 //	history.go      the attempts of the past, for the accounts of who used how much
 //	lost.go         what is not imported, which is counted
+//	fork.go         who may use which pool in the public fork, and its pools
 //	code.go         model definitions
 //	metrics.go      the reports of trials
 //	logs.go         the lines of trials
 //	verify.go       both sides compared, experiment by experiment
+//	samples.go      a checkpoint of each storage, read where it is
 //	report.go       what a person reads
 //
 // Files of checkpoints stay where they are: a stored configuration names the folder of its experiment's checkpoints, and an imported one
@@ -36,6 +40,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,16 +50,22 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/importer/download"
 )
 
 // Options say what is imported.
 type Options struct {
-	From   string // the address of the old database
-	Prefix string // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
-	DryRun bool   // only say what there is
-	Logs   bool   // copy the lines of trials too
-	Verify bool   // compare both sides at the end
-	Out    io.Writer
+	From   string          // the address of the old database, or, if that cannot be reached, of the old master
+	Who    download.Access // who asks the old master
+	Prefix string          // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
+	DryRun bool            // only say what there is
+	// Host is the name of the old master, which leads here after the import: its links are told from new ones by this name. "": none.
+	Host   string
+	Logs   bool // copy the lines of trials too
+	Verify bool // compare both sides at the end, and read a checkpoint of each storage
+	// Fetch reads the files of a checkpoint for Verify; nil: no files are read.
+	Fetch func(ctx context.Context, uuid string) (Fetched, error)
+	Out   io.Writer
 	// Lines is how progress is shown: a line now and then, instead of one that changes.
 	Lines bool
 }
@@ -69,27 +80,66 @@ type pass struct {
 	shift  int
 	show   *progress
 	notes  notes
+	api    bool // the source is a copy of what the old master tells
 }
 
 // importLock is the key of the lock that lets one import run at a time.
 const importLock = 0x64_65_74_69_6d_70 // "detimp"
 
 // Run imports, and reports to o.Out.
-func Run(ctx context.Context, db *database.DB, o Options) (err error) {
-	source, err := database.OpenForeign(ctx, o.From)
+func Run(ctx context.Context, db *database.DB, o Options) error {
+	p := &pass{Options: o, db: db, show: newProgress(o.Out, o.Lines), api: download.Is(o.From)}
+	if o.Host != "" && o.Prefix == "" {
+		return fault.New(fault.Invalid, "--old-host is for an import with --workspace-prefix: without one all numbers stay, and old links are true as they are")
+	}
+	return db.Exclusively(ctx, importLock, fault.New(fault.Conflict, "another import into this Detent is running"), func() error {
+		err := p.open(ctx)
+		if err != nil {
+			return err
+		}
+		if o.DryRun {
+			err = p.preview(ctx)
+		} else {
+			err = p.run(ctx)
+		}
+		err = errors.Join(err, p.source.Close(ctx))
+		if err == nil && p.api && o.Verify && !o.DryRun {
+			err = download.Drop(ctx, db)
+		}
+		return err
+	})
+}
+
+// open begins a snapshot of the old database, or of the tables into which the old master's answers are copied first.
+func (p *pass) open(ctx context.Context) (err error) {
+	if p.api {
+		if err := p.download(ctx); err != nil {
+			return fmt.Errorf("%w (what was fetched stays; the same command continues)", err)
+		}
+		p.source, err = p.db.OpenSchema(ctx, download.Schema)
+	} else {
+		p.source, err = database.OpenForeign(ctx, p.From)
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close(ctx)) }()
-	p := &pass{Options: o, db: db, source: source, show: newProgress(o.Out, o.Lines)}
-	if p.facts, err = readFacts(ctx, source); err != nil {
-		return err
+	if p.facts, err = readFacts(ctx, p.source); err == nil && p.api {
+		err = p.facts.ofAPI(ctx, p.source)
 	}
-	p.facts.print(o.Out)
-	if o.DryRun {
-		return p.preview(ctx)
+	if err != nil {
+		return errors.Join(err, p.source.Close(ctx))
 	}
-	return db.Exclusively(ctx, importLock, fault.New(fault.Conflict, "another import into this Detent is running"), func() error { return p.run(ctx) })
+	p.facts.print(p.Out)
+	return nil
+}
+
+// download copies what the old master tells into tables as those of its database.
+func (p *pass) download(ctx context.Context) error {
+	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Begin: p.show.next, Add: p.show.add, Note: func(text string) { p.notes.once(text) }}
+	o.Access.Master = p.From
+	err := download.Run(ctx, p.db, o)
+	p.show.next("", 0)
+	return err
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -119,7 +169,7 @@ func (p *pass) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	if err := p.takeName(ctx); err != nil {
+	if err := cmp.Or(p.takeName(ctx), p.takeHost(ctx)); err != nil {
 		return err
 	}
 	if err := p.db.Exec(ctx, `UPDATE imports SET ended_at = now() WHERE id = $1`, p.id); err != nil {
@@ -184,7 +234,7 @@ func (p *pass) copyRows(ctx context.Context) error {
 	p.show.begin("rows", 0)
 	for _, steps := range [][]func(context.Context, *database.DB) error{
 		{p.stagePeople, p.putPeople},
-		{p.stage, p.takeNumbers, p.noteLost, p.putPlaces, p.putExperiments, p.putTrials, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers},
+		{p.stage, p.takeNumbers, p.noteLost, p.noteFork, p.putPlaces, p.putExperiments, p.putTrials, p.putEarlierNames, p.putCheckpoints, p.putModels, p.putHistory, p.continueNumbers},
 	} {
 		err := p.db.Alone(ctx, func(tx *database.DB) error {
 			for _, step := range steps {
@@ -215,6 +265,18 @@ func (p *pass) takeName(ctx context.Context) error {
 	n, err := p.db.Affect(ctx, `UPDATE cluster SET id = $1::text::uuid WHERE id::text <> $1 AND $1 ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`, p.facts.ClusterID)
 	if n > 0 {
 		fmt.Fprintln(p.Out, "this Detent has the id of the old cluster now: restart its masters, if they run")
+	}
+	return err
+}
+
+// takeHost stores the name of the old master.
+func (p *pass) takeHost(ctx context.Context) error {
+	if p.Host == "" {
+		return nil
+	}
+	n, err := p.db.Affect(ctx, `INSERT INTO import_hosts (host, import_id) VALUES ($1, $2) ON CONFLICT (host) DO UPDATE SET import_id = excluded.import_id WHERE import_hosts.import_id = excluded.import_id`, p.Host, p.id)
+	if err == nil && n == 0 {
+		err = fault.New(fault.Conflict, "--old-host: %s is the name of another imported cluster", p.Host)
 	}
 	return err
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +22,9 @@ import (
 // TestImport: everything of an old cluster is here under its number.
 func TestImport(t *testing.T) {
 	from, d := newOld(t), newDetent(t)
+	from.Exec(`INSERT INTO local_id_redirect VALUES (1, NULL, 'OTHER', 4)`)
 	text := d.take(from)
-	for _, want := range []string{"both sides have the same reports, trials and checkpoints", "configurations lost never_heard_of (1: experiments 14)", "restart its masters", "(s3 ours runs)\n", "(shared_fs /data checkpoints)\n",
+	for _, want := range []string{"both sides have the same reports, trials and checkpoints", "configurations lost never_heard_of (1: experiments 14)", "restart its masters", "  s3 ours runs: read ", "  shared_fs /data checkpoints: read ",
 		`note: the config policy of workspace "Old things" for EXPERIMENT is not imported: `} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
@@ -31,11 +34,11 @@ func TestImport(t *testing.T) {
 		{"cluster", `SELECT cluster_id FROM cluster_id`, `SELECT id::text FROM cluster`},
 		{"users", `SELECT string_agg(id || username || admin || active || remote || coalesce(display_name, ''), ',' ORDER BY id) FROM users`,
 			`SELECT string_agg(id || username || admin || active || remote || display_name, ',' ORDER BY id) FROM users`},
-		{"agent user", `SELECT '1003'`, `SELECT agent_user->>'agentUid' FROM users WHERE id = 3`},
+		{"agent user", `SELECT '1003'`, `SELECT agent_user->>'uid' FROM users WHERE id = 3`},
 		{"groups", `SELECT 'vision 3 4'`, `SELECT g.name || ' ' || string_agg(m.user_id::text, ' ' ORDER BY m.user_id) FROM groups g JOIN group_members m ON m.group_id = g.id GROUP BY g.id`},
 		{"roles", `SELECT '1|1|-|-,2|3|-|2,4|-|4|-'`, `SELECT string_agg(concat_ws('|', role_id, coalesce(user_id::text, '-'), coalesce(group_id::text, '-'), coalesce(workspace_id::text, '-')), ',' ORDER BY role_id) FROM role_assignments`},
 		{"workspaces", `SELECT string_agg(id || name || archived, ',' ORDER BY id) FROM workspaces`, `SELECT string_agg(id || name || archived, ',' ORDER BY id) FROM workspaces`},
-		{"settings", `SELECT '{"agent_user": {"agentUid": 1003, "agentUser": "ada"}, "checkpoint_storage": {"type": "s3", "bucket": "vision", "prefix": "runs"}, "default_compute_pool": "gpu"}'`, `SELECT settings::text FROM workspaces WHERE id = 2`},
+		{"settings", `SELECT '{"agent_user": {"uid": 1003, "user": "ada"}, "checkpoint_storage": {"type": "s3", "bucket": "vision", "prefix": "runs"}, "default_compute_pool": "gpu"}'`, `SELECT settings::text FROM workspaces WHERE id = 2`},
 		{"projects", `SELECT string_agg(id || name || key || archived || workspace_id, ',' ORDER BY id) FROM projects`, `SELECT string_agg(id || name || key || archived || workspace_id, ',' ORDER BY id) FROM projects`},
 		{"policies", `SELECT '2'`, `SELECT count(*)::text FROM config_policies`},
 		{"experiments", `SELECT string_agg(concat_ws('|', id, config->>'name', owner_id, project_id, parent_id, archived, notes, best_trial_id, unmanaged, external_experiment_id, start_time), ',' ORDER BY id) FROM experiments`,
@@ -46,6 +49,7 @@ func TestImport(t *testing.T) {
 			`SELECT string_agg(concat_ws('|', id, experiment_id, hparams, restarts, archived, external_id, log_retention_days, log_policy_matched, metadata, seed), ',' ORDER BY id) FROM trials`},
 		{"local ids", `SELECT string_agg(p.key || '-' || r.local_id, ',' ORDER BY r.id) FROM runs r JOIN projects p ON p.id = r.project_id WHERE r.local_id IS NOT NULL`, `SELECT string_agg(local_id, ',' ORDER BY id) FROM trials`},
 		{"continued", `SELECT count(*)::text FROM runs WHERE id % 10 = 0`, `SELECT count(*)::text FROM task_parts`},
+		{"earlier names", `SELECT 'OTHER-4 1'`, `SELECT name || ' ' || trial_id FROM earlier_names WHERE name LIKE 'OTHER%'`},
 		{"best values", `SELECT sum(searcher_metric_value)::numeric(20, 9)::text FROM runs`, `SELECT sum(searcher_value)::numeric(20, 9)::text FROM trial_summaries`},
 		{"stale summaries", `SELECT count(*)::text FROM runs WHERE id % 11 = 0`, `SELECT count(*)::text FROM trial_summaries WHERE stale`},
 		{"archived", `SELECT count(*)::text FROM raw_steps WHERE archived`, `SELECT count(*)::text FROM metrics WHERE archived`},
@@ -118,7 +122,7 @@ func TestInterrupted(t *testing.T) {
 	began := time.Now()
 	whole.take(from)
 	took, want := time.Since(began), whole.sum()
-	times := 6
+	times := 4
 	if os.Getenv("DETENT_THOROUGH") != "" {
 		times = 100
 	}
@@ -137,6 +141,42 @@ func TestInterrupted(t *testing.T) {
 	d.take(from)
 	if got := d.sum(); got != want {
 		t.Errorf("after %d interruptions:\n%s\nin place of\n%s", times, got, want)
+	}
+}
+
+// TestKilled: an import whose process is killed anywhere, and repeated, ends with the same rows.
+func TestKilled(t *testing.T) {
+	if from := os.Getenv("DETENT_IMPORT_FROM"); from != "" { // the process that is killed
+		d := detent{&rowtest.World{T: t, DSN: os.Getenv("DETENT_IMPORT_INTO")}}
+		d.DB = d.Open(2)
+		d.take(&rowtest.World{T: t, DSN: from})
+		return
+	}
+	from, whole, d := newOld(t), newDetent(t), newDetent(t)
+	began := time.Now()
+	whole.take(from)
+	took, want := time.Since(began), whole.sum()
+	times := 2
+	if os.Getenv("DETENT_THOROUGH") != "" {
+		times = 100
+	}
+	for range times {
+		ctx, cancel := context.WithTimeout(t.Context(), rand.N(took)+took/20)
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run", "^TestKilled$") // its context ends it with SIGKILL
+		cmd.Env = append(os.Environ(), "DETENT_IMPORT_FROM="+from.DSN, "DETENT_IMPORT_INTO="+d.DSN)
+		if out, err := cmd.CombinedOutput(); err != nil && ctx.Err() == nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		cancel()
+	}
+	until := time.Now().Add(time.Minute)
+	for text, err := d.tries(t.Context(), from); err != nil; text, err = d.tries(t.Context(), from) {
+		if !fault.Is(err, fault.Conflict) || time.Now().After(until) { // the database still ends what the killed process had begun
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	if got := d.sum(); got != want {
+		t.Errorf("after %d kills:\n%s\nin place of\n%s", times, got, want)
 	}
 }
 

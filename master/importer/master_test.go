@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/importer"
 	"github.com/detent-ml/detent/master/importer/importertest"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
+	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -164,4 +167,41 @@ func TestImportedExperimentsGoOn(t *testing.T) {
 			t.Errorf("after another pass trial %d has %d reports in place of %d", trial, n, want)
 		}
 	}
+}
+
+// TestImportedSearchesGoOn: a search that had not ended is canceled here, and a new one learns from its trials and makes the others.
+func TestImportedSearchesGoOn(t *testing.T) {
+	from, m := newOld(t), servertest.Start(t, nil)
+	const old, planned, tried = 12, 6, 3
+	from.Exec(`UPDATE experiments SET config = jsonb_set(config, '{searcher}', '{"name": "adaptive_asha", "metric": "loss", "max_trials": 6, "max_length": {"batches": 100}}') WHERE id = $1`, old)
+	from.Exec(`UPDATE runs SET state = 'ACTIVE', end_time = NULL WHERE id = (SELECT max(id) FROM runs WHERE experiment_id = $1)`, old)
+	d := importInto(t, m, from)
+	c := m.Client("admin")
+	if _, err := client.Send(t.Context(), c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: old}); err == nil || !strings.Contains(err.Error(), "det experiment continue 12 --new-search") {
+		t.Errorf("a search of the old cluster continues: %v", err)
+	}
+	shown, err := client.Call(t.Context(), c, v1.GetExperiment, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := search.Successor(shown.Experiment.Config, old, tried)
+	if err == nil { // the old pool is not here
+		config, err = expconf.ApplyOverrides("config", config, []string{"resources.resource_pool=default", "resources.slots_per_trial=1"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateExperiment(t.Context(), v1.CreateExperimentRequest{Config: new(string(config)), ParentID: new(old), Activate: new(true)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Ended(made.Experiment.ID)
+	if !slices.ContainsFunc(made.Remarks, func(r string) bool { return strings.Contains(r, "this search learns from 4 trials of experiment 12") }) {
+		t.Errorf("the remarks are %q", made.Remarks)
+	}
+	d.is(map[string]string{
+		fmt.Sprintf(`SELECT jsonb_array_length(body #> '{experiments,0,trials}')::text FROM search_events WHERE experiment_id = %d AND kind = 'learned'`, made.Experiment.ID): fmt.Sprint(tried + 1),
+		fmt.Sprintf(`SELECT count(*)::text FROM trials WHERE experiment_id = %d`, made.Experiment.ID):                                                                         fmt.Sprint(planned - tried),
+		fmt.Sprintf(`SELECT (context_hash = (SELECT context_hash FROM experiments WHERE id = %d))::text FROM experiments WHERE id = %d`, old, made.Experiment.ID):             "true",
+	})
 }

@@ -241,3 +241,40 @@ func TestOddRows(t *testing.T) {
 		`SELECT (count(DISTINCT position) = count(*))::text FROM metrics WHERE trial_id = 8 AND group_name = 'cpu'`: "true",
 	})
 }
+
+// TestPoolsOfTheFork: a dry run names who may use a restricted pool in the public fork, and the pools that were made while it ran.
+func TestPoolsOfTheFork(t *testing.T) {
+	from, d := newOld(t), newDetent(t)
+	for _, sql := range []string{ // its migrations up to 0.42
+		`INSERT INTO gopg_migrations VALUES (3, 20261006061744, '2026-10-06')`,
+		`CREATE TABLE resource_pool_restrictions (pool_name text PRIMARY KEY, restricted_by int, restricted_at timestamptz NOT NULL DEFAULT now())`,
+		`CREATE TABLE resource_pool_grants (pool_name text NOT NULL, user_id int NOT NULL, granted_by int, granted_at timestamptz NOT NULL DEFAULT now())`,
+		`CREATE TABLE dynamic_resource_pools (cluster_name text, pool_name text, config_version int, idempotency_key text, config jsonb, config_hash text, state text)`,
+		`INSERT INTO resource_pool_restrictions (pool_name) VALUES ('a100'), ('h100')`,
+		`INSERT INTO resource_pool_grants (pool_name, user_id) VALUES ('a100', 3), ('a100', 4), ('free', 3)`,
+		`INSERT INTO dynamic_resource_pools (pool_name, state) VALUES ('late', 'Ready')`,
+	} {
+		from.Exec(sql)
+	}
+	text := d.take(from, func(o *importer.Options) { o.DryRun = true })
+	for _, want := range []string{"schema 20261006061744", "note: pool a100 was for administrators and ada, grace; here", "note: pool h100 was for administrators only; here", "det rp bindings add h100 WORKSPACE", "note: pool late was made while the old cluster ran (Ready)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	d.take(from)
+}
+
+// TestOldHost: the old master's name is stored for an import with new numbers, once.
+func TestOldHost(t *testing.T) {
+	from, d := newOld(t), newDetent(t)
+	named := func(o *importer.Options) { o.Host = "det.old.example.org" }
+	if _, err := d.tries(t.Context(), from, named); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "--workspace-prefix") {
+		t.Errorf("without new numbers: %v", err)
+	}
+	d.Experiment(rowtest.LossSearcher)
+	for range 2 {
+		d.take(from, prefix("old/"), named)
+	}
+	d.is(map[string]string{`SELECT host || ' ' || (SELECT prefix FROM imports i WHERE i.id = import_id) FROM import_hosts`: "det.old.example.org old/"})
+}

@@ -28,11 +28,11 @@ func (p *pass) putPeople(ctx context.Context, tx *database.DB) error {
 		`INSERT INTO users (id, username, display_name, password_hash, admin, active, remote, agent_user, created_at, modified_at, last_auth_at) OVERRIDING SYSTEM VALUE
 		SELECT n.new, lower(d.username), coalesce(d.display_name, ''), CASE WHEN coalesce(d.password_hash, '') = '' THEN '' WHEN substring(d.password_hash FROM '^\$2[aby]?\$([0-9]{2})\$')::int > `+fmt.Sprint(maxCost)+` THEN '`+auth.ForeignHash+`' ELSE '`+auth.ForeignHash+`' || d.password_hash END,
 			coalesce(d.admin, false) AND @prefix = '', coalesce(d.active, true), d.remote,
-			(SELECT jsonb_build_object('agentUid', a.uid, 'agentGid', a.gid, 'agentUser', a.user_, 'agentGroup', a.group_) FROM old_agent_user_groups a WHERE a.user_id = d.id LIMIT 1),
+			(SELECT jsonb_build_object('uid', a.uid, 'gid', a.gid, 'user', a.user_, 'group', a.group_) FROM old_agent_user_groups a WHERE a.user_id = d.id LIMIT 1),
 			coalesce(d.modified_at, now()), coalesce(d.modified_at, now()), d.last_auth_at
 		FROM old_users d JOIN import_numbers n ON n.import_id = @import AND n.kind = 'user' AND n.old = d.id WHERE n.made OR @prefix = ''
 		ON CONFLICT (id) DO UPDATE SET username = excluded.username, display_name = excluded.display_name, admin = excluded.admin, active = excluded.active OR users.username = 'admin', remote = excluded.remote, agent_user = excluded.agent_user,
-			password_hash = CASE WHEN users.password_hash LIKE '`+auth.ForeignHash+`%' OR users.username IN ('admin', 'determined') AND users.last_auth_at IS NULL AND excluded.password_hash <> '' THEN excluded.password_hash ELSE users.password_hash END,
+			password_hash = CASE WHEN users.password_hash LIKE '`+auth.ForeignHash+`%' OR users.username IN ('admin', 'determined') AND users.last_auth_at IS NULL AND excluded.password_hash NOT IN ('', '`+auth.ForeignHash+`') THEN excluded.password_hash ELSE users.password_hash END,
 			session_epoch = users.session_epoch + CASE WHEN users.active AND NOT excluded.active AND users.username <> 'admin' OR users.password_hash LIKE '`+auth.ForeignHash+`%' AND users.password_hash <> excluded.password_hash THEN 1 ELSE 0 END
 		WHERE (users.username, users.display_name, users.admin, users.active, users.remote, users.agent_user) IS DISTINCT FROM (excluded.username, excluded.display_name, excluded.admin, excluded.active, excluded.remote, excluded.agent_user)
 			OR users.password_hash IN ('', excluded.password_hash) IS NOT TRUE AND users.password_hash LIKE '`+auth.ForeignHash+`%' OR users.username IN ('admin', 'determined') AND users.last_auth_at IS NULL`,
@@ -69,12 +69,33 @@ func (p *pass) checkPeople(ctx context.Context, tx *database.DB) error {
 	if err != nil {
 		return err
 	}
+	if p.api {
+		return p.noteWithoutPassword(ctx, tx)
+	}
 	strong, err := database.Scalars[string](ctx, tx, `SELECT username FROM old_users WHERE substring(password_hash FROM '^\$2[aby]?\$([0-9]{2})\$')::int > $1 ORDER BY 1`, maxCost)
 	for _, name := range strong {
 		p.notes.add(fmt.Sprintf("user %s needs a new password: comparing the hash of the old one would take too long", name), 0)
 	}
 	return err
 }
+
+// noteWithoutPassword names the people who cannot sign in yet, because the API does not tell passwords.
+func (p *pass) noteWithoutPassword(ctx context.Context, tx *database.DB) error {
+	names, err := database.Scalars[string](ctx, tx, `SELECT d.username FROM old_users d WHERE d.active AND NOT d.remote
+		AND NOT EXISTS (SELECT FROM users u WHERE u.username = lower(d.username) AND u.password_hash NOT LIKE '`+auth.ForeignHash+`%') ORDER BY 1`)
+	if len(names) > 0 {
+		more := ""
+		if len(names) > maxPeople {
+			more = " …"
+		}
+		p.notes.add(fmt.Sprintf("%d people have no password here, because the API does not tell passwords; an administrator sets one with det user change-password NAME, or they sign in by single sign-on: %s%s",
+			len(names), strings.Join(names[:min(len(names), maxPeople)], " "), more), 0)
+	}
+	return err
+}
+
+// maxPeople is how many people a note names.
+const maxPeople = 100
 
 // roleNumbers is SQL for the numbers of roles by their names.
 func roleNumbers() string {

@@ -26,7 +26,7 @@ func (p *pass) putPlaces(ctx context.Context, tx *database.DB) error {
 		`INSERT INTO workspaces (id, name, owner_id, archived, settings, created_at) OVERRIDING SYSTEM VALUE
 		SELECT n.new, @prefix || d.name, ` + owner("d.user_id") + `, d.archived, jsonb_strip_nulls(jsonb_build_object(
 			'default_compute_pool', nullif(d.default_compute_pool, ''), 'default_aux_pool', nullif(d.default_aux_pool, ''), 'checkpoint_storage', d.checkpoint_storage_config,
-			'agent_user', CASE WHEN d.uid IS NOT NULL OR d.gid IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object('agentUid', d.uid, 'agentGid', d.gid, 'agentUser', d.user_, 'agentGroup', d.group_)) END)),
+			'agent_user', CASE WHEN d.uid IS NOT NULL OR d.gid IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object('uid', d.uid, 'gid', d.gid, 'user', d.user_, 'group', d.group_)) END)),
 			d.created_at
 		FROM old_workspaces d JOIN import_numbers n ON n.import_id = @import AND n.kind = 'workspace' AND n.old = d.id
 		ON CONFLICT (id) DO UPDATE SET name = CASE WHEN workspaces.immutable THEN workspaces.name ELSE excluded.name END, archived = excluded.archived, settings = excluded.settings

@@ -16,7 +16,11 @@ import (
 
 // print says what the old database has.
 func (f facts) print(out io.Writer) {
-	fmt.Fprintf(out, "cluster %s of Determined, schema %d, %s\n", f.ClusterID, f.Migration, size(f.Size))
+	if f.Size == 0 {
+		fmt.Fprintf(out, "cluster %s of Determined, read over its REST API\n", f.ClusterID)
+	} else {
+		fmt.Fprintf(out, "cluster %s of Determined, schema %d, %s\n", f.ClusterID, f.Migration, size(f.Size))
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, line := range []struct {
 		what string
@@ -58,6 +62,16 @@ func (n *notes) add(text string, experiment int) {
 	}
 	(*n)[text] = append((*n)[text], experiment)
 }
+
+// once adds a note about no experiment, if it is not there yet and not too many are.
+func (n *notes) once(text string) {
+	if _, there := (*n)[text]; !there && len(*n) < maxNotes {
+		n.add(text, 0)
+	}
+}
+
+// maxNotes is the number of notes of a download.
+const maxNotes = 100
 
 // maxNamed is the number of experiments that a note names.
 const maxNamed = 5
@@ -104,7 +118,7 @@ var errPreview = errors.New("only a preview")
 // previewRows notes what is not imported, in a transaction that leaves nothing.
 func (p *pass) previewRows(ctx context.Context) error {
 	err := p.db.Alone(ctx, func(tx *database.DB) error {
-		for _, step := range []func(context.Context, *database.DB) error{p.stage, p.checkPeople, p.noteLost, p.notePolicies} {
+		for _, step := range []func(context.Context, *database.DB) error{p.stage, p.checkPeople, p.noteLost, p.noteFork, p.notePolicies} {
 			if err := step(ctx, tx); err != nil {
 				return err
 			}
@@ -143,6 +157,14 @@ const (
 
 func (p *progress) begin(step string, total int64) {
 	*p = progress{out: p.out, lines: p.lines, step: step, total: total, began: time.Now(), said: time.Now()}
+}
+
+// next ends a step, if there is one, and begins another; "": none.
+func (p *progress) next(step string, total int64) {
+	if p.step != "" {
+		p.end()
+	}
+	p.begin(step, total)
 }
 
 func (p *progress) add(n int64) {

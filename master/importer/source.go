@@ -69,3 +69,12 @@ func readFacts(ctx context.Context, source *database.Foreign) (facts, error) {
 	}
 	return f, nil
 }
+
+// ofAPI corrects the facts of tables that were filled over the old master's API: before the reports are there, the summaries of trials say how many there are.
+func (f *facts) ofAPI(ctx context.Context, source *database.Foreign) error {
+	f.Size = 0
+	counted, err := database.Scalar[int64](ctx, source.DB, `SELECT coalesce(sum(n), 0)::bigint FROM (SELECT r.id, g.key, max(`+database.FloatAt("m.value->'count'")+`) AS n
+		FROM runs r, jsonb_each(CASE jsonb_typeof(r.summary_metrics) WHEN 'object' THEN r.summary_metrics ELSE '{}' END) g, jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m GROUP BY 1, 2) x`)
+	f.Metrics = max(f.Metrics, counted)
+	return err
+}

@@ -42,6 +42,7 @@ var relations = []relation{
 			LEFT JOIN checkpoints_v2 w ON w.id = r.warm_start_checkpoint_id
 			LEFT JOIN raw_validations b ON b.id = r.best_validation_id LEFT JOIN raw_validations l ON l.id = r.latest_validation_id) x`},
 	{"run_tasks", "run_id int, task_id text, start_time timestamptz, end_time timestamptz, job_id text", "(SELECT r.run_id, t.task_id, t.start_time, t.end_time, t.job_id FROM run_id_task_id r JOIN tasks t ON t.task_id = r.task_id) x"},
+	{"earlier_names", "run_id int, name text", "(SELECT DISTINCT d.run_id, d.project_key || '-' || d.local_id AS name FROM local_id_redirect d WHERE d.run_id IS NOT NULL) x"},
 	{"allocations", "allocation_id text, task_id text, task_type text, owner_id int, workspace_id int, workspace_name text, experiment_id int, resource_pool text, slots int, state text, start_time timestamptz, end_time timestamptz, exit_reason text, exit_error text, status_code int",
 		`(SELECT a.allocation_id, a.task_id, t.task_type, j.owner_id, i.workspace_id, i.workspace_name, i.experiment_id, a.resource_pool, a.slots, a.state, a.start_time, a.end_time, a.exit_reason, a.exit_error, a.status_code
 		FROM allocations a JOIN tasks t ON t.task_id = a.task_id LEFT JOIN jobs j ON j.job_id = t.job_id LEFT JOIN allocation_workspace_info i ON i.allocation_id = a.allocation_id) x`},

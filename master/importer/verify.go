@@ -82,7 +82,7 @@ func (p *pass) verify(ctx context.Context) error {
 		return fault.New(fault.Conflict, "%d experiments differ between the two clusters", len(wrong))
 	}
 	fmt.Fprintln(p.Out, "both sides have the same reports, trials and checkpoints")
-	return p.nameSamples(ctx)
+	return p.fetchSamples(ctx)
 }
 
 // compare says which of some experiments differ.
@@ -98,33 +98,6 @@ func (p *pass) compare(ctx context.Context, ids []int) (wrong []string, err erro
 		}
 	}
 	return wrong, err
-}
-
-// nameSamples prints the newest checkpoint of each storage: whether the files of a storage can be read, only somebody with rights there can say.
-func (p *pass) nameSamples(ctx context.Context) error {
-	type sample struct {
-		Storage string `db:"storage"`
-		UUID    string `db:"uuid"`
-	}
-	var list []sample
-	err := p.db.Alone(ctx, func(tx *database.DB) (err error) {
-		list, err = database.Rows[sample](ctx, tx, `
-			WITH places AS MATERIALIZED (SELECT e.id, e.config->'checkpoint_storage' AS c FROM import_numbers n JOIN experiments e ON e.id = n.new WHERE n.import_id = $1 AND n.kind = 'experiment'),
-			found AS (SELECT DISTINCT ON (coalesce(b.config, x.c)) coalesce(b.config, x.c) AS c, k.uuid::text AS uuid, k.reported_at FROM places x JOIN trials t ON t.experiment_id = x.id JOIN checkpoints k ON k.trial_id = t.id
-				LEFT JOIN storage_backends b ON b.id = k.storage_id WHERE k.state = 'COMPLETED' ORDER BY coalesce(b.config, x.c), k.reported_at DESC)
-			SELECT DISTINCT ON (s.storage) s.storage, f.uuid FROM found f
-				CROSS JOIN LATERAL (SELECT concat_ws(' ', f.c->>'type', coalesce(f.c->>'bucket', f.c->>'container', f.c->>'host_path', f.c->>'container_path'), coalesce(f.c->>'prefix', f.c->>'storage_path')) AS storage) s
-			ORDER BY s.storage, f.reported_at DESC`, p.id)
-		return err
-	})
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	fmt.Fprintln(p.Out, "fetch a checkpoint of each storage, to see that its files are there:")
-	for _, l := range list {
-		fmt.Fprintf(p.Out, "  det checkpoint download %s   (%s)\n", l.UUID, l.Storage)
-	}
-	return nil
 }
 
 func keyed(list []experimentSum) map[int]sum {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -34,7 +35,7 @@ type Continued struct {
 // that failed or were canceled. An experiment runs with the rights of its owner: others (byOwner is
 // false) may not change what it runs, not even by a policy.
 func (l *Experiments) Continue(ctx context.Context, e experiments.Experiment, override string, byOwner bool) (*Continued, error) {
-	if err := refusedContinue(e); err != nil {
+	if err := cmp.Or(l.refusedImported(ctx, e), refusedContinue(e)); err != nil {
 		return nil, err
 	}
 	change, changed, err := l.continuation(ctx, e, override, byOwner)
@@ -64,8 +65,8 @@ func refusedContinue(e experiments.Experiment) error {
 	case e.Archived:
 		return fault.New(fault.Invalid, "experiment %d is archived; unarchive it first", e.ID)
 	case !search.CanContinue(optional.Value(e.Searcher)):
-		return fault.New(fault.Invalid, "experiment %d cannot be continued: its searcher is '%s', and only the searchers single, random and grid can be continued",
-			e.ID, optional.Value(e.Searcher))
+		return fault.New(fault.Invalid, "experiment %d cannot be continued: its searcher is '%s', and only the searchers single, random and grid can be continued; "+
+			"a new search can learn from it: `det experiment continue %d --new-search`", e.ID, optional.Value(e.Searcher), e.ID)
 	}
 	return nil
 }
@@ -94,6 +95,19 @@ func refusedBudget(e experiments.Experiment, change experiments.Continuation) er
 		return fault.New(fault.Invalid, "experiment %d has spent its budget of %s; set a larger one: searcher.budget", e.ID, *b)
 	}
 	return fault.New(fault.Invalid, "experiment %d has spent its budget of %s; fork it with a larger searcher.budget, and learn_from: [%[1]d]", e.ID, *b)
+}
+
+// refusedImported returns why an imported search cannot continue: only Determined could read the state of its searcher.
+func (l *Experiments) refusedImported(ctx context.Context, e experiments.Experiment) error {
+	if optional.Value(e.Searcher) == expconf.Single {
+		return nil
+	}
+	imported, err := experiments.Imported(ctx, l.DB, e.ID)
+	if err == nil && imported {
+		err = fault.New(fault.Invalid, "experiment %d is a search of another cluster, which only that cluster could continue: "+
+			"`det experiment continue %d --new-search` makes a new search that learns from what this one has tried", e.ID, e.ID)
+	}
+	return err
 }
 
 // continuation merges the changes into the experiment's configuration, and applies the policies of

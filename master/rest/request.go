@@ -34,6 +34,9 @@ func (q *Request) Path() string { return q.ctx.Path() }
 // PathAsSent is the path of the request as its client has escaped it.
 func (q *Request) PathAsSent() string { return string(q.ctx.Request().URI().PathOriginal()) }
 
+// QueryString is the query as the client sent it, without the question mark.
+func (q *Request) QueryString() string { return string(q.ctx.Request().URI().QueryString()) }
+
 // Method is the method of the request.
 func (q *Request) Method() string { return q.ctx.Method() }
 

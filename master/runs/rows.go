@@ -30,6 +30,7 @@ var searchedRuns = query.Table{Noun: "runs", ID: "t.id", Archived: "(t.archived 
 	"experimentProgress": "round(100 * CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE coalesce(e.progress, 0) END)",
 	"experimentId":       "e.id", "experimentName": "e.name", "isExpMultitrial": multiTrial + "::text",
 	"parentArchived": "(p.archived OR w.archived)::text", "archived": "(t.archived OR e.archived)::text", "localId": localID,
+	"earlierIds": "(SELECT string_agg(n.name, ' ' ORDER BY n.name) FROM earlier_names n WHERE n.trial_id = t.id)",
 }}
 
 const checkpointsOfRun = ` FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))`
