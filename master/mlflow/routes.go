@@ -20,7 +20,7 @@
 //	log.go               what programs log
 //	marks.go             parameters, tags and data sets in the metadata of a run
 //	history.go           the values of a metric
-//	files.go             the files that programs log
+//	files.go             the files that programs log, and in parts.go those that come in parts
 //	logged.go            the models that runs log, with their rows in rows_logged.go
 //	registry.go          the model registry, and its versions in versions.go, with their rows in rows_registry.go
 package mlflow

@@ -164,12 +164,12 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 			return nil, false, err
 		}
 	}
-	order, err := s.orderBy(q.order, "m.created_at DESC, m.id")
+	keys, err := s.keys(q.order, sortKey{"m.created_at", " DESC"}, sortKey{"m.id", ""})
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err := database.Scalars[string](ctx, db, `SELECT m.id`+loggedFrom+s.joins()+` WHERE `+strings.Join(s.where, " AND ")+
-		` ORDER BY `+order+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+	ids, err := database.Scalars[string](ctx, db, s.with()+`SELECT m.id`+loggedFrom+s.joins(-1)+` WHERE `+strings.Join(s.where, " AND ")+
+		` ORDER BY `+sorted(keys)+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}

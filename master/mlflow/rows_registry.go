@@ -210,11 +210,11 @@ func searchRegistry(ctx context.Context, db *database.DB, in auth.Scope, q runSe
 		key, from, usual, sizes = "v.id", versionFrom, "v.modified_at DESC, m.name, v.version DESC", `SELECT p.place, octet_length(v.comment) + octet_length(v.metadata::text) AS size
 		FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN model_versions v ON v.id = p.id`
 	}
-	order, err := s.orderBy(q.order, usual)
+	keys, err := s.keys(q.order, sortKey{usual, ""})
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err = database.Scalars[int](ctx, db, `SELECT `+key+from+` WHERE `+strings.Join(s.where, " AND ")+` ORDER BY `+order+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+	ids, err = database.Scalars[int](ctx, db, `SELECT `+key+from+` WHERE `+strings.Join(s.where, " AND ")+` ORDER BY `+sorted(keys)+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}
