@@ -67,7 +67,7 @@ func notRegistered(ctx context.Context, db *database.DB, checkpoint, name string
 		SELECT format('version %s of model %s', v.version, m.name) FROM checkpoints k JOIN model_versions v ON v.checkpoint = k.uuid JOIN models m ON m.id = v.model_id
 			LEFT JOIN mlflow_versions x ON x.version_id = v.id
 			CROSS JOIN LATERAL (SELECT coalesce(rtrim(substring(x.location FROM '^mlflow-artifacts:/[^/]+/(?:models/|checkpoints/)?[^/]+/artifacts/(.+)$'), '/'), '') AS path) p
-		WHERE k.uuid = $1 AND k.resources ? $2 AND (p.path = '' OR $2 = p.path OR starts_with($2, p.path || '/')) ORDER BY v.id LIMIT 1`, checkpoint, name)
+		WHERE k.uuid = $1 AND (k.resources ? $2 OR EXISTS (SELECT FROM logged_files f WHERE f.checkpoint = k.uuid AND f.name = $2)) AND (p.path = '' OR $2 = p.path OR starts_with($2, p.path || '/')) ORDER BY v.id LIMIT 1`, checkpoint, name)
 	if err == nil && len(found) > 0 {
 		err = fault.New(fault.Invalid, "file %s belongs to %s, so it cannot be replaced; delete the version first, or log the file under another name", fault.Clip(name), fault.Clip(found[0]))
 	}

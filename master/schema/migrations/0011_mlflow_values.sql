@@ -38,3 +38,15 @@ CREATE TABLE logged_uploads (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX logged_uploads_checkpoint ON logged_uploads (checkpoint);
+
+-- Files that programs log, a row each, so that a further file costs the same however many there are. Of checkpoints that an earlier release has
+-- filled, and of those from which files were removed, files are in checkpoints.resources too: a file is in one of both.
+CREATE TABLE logged_files (
+    checkpoint uuid NOT NULL REFERENCES checkpoints ON DELETE CASCADE,
+    name       text COLLATE "C" NOT NULL,
+    size       bigint NOT NULL,
+    PRIMARY KEY (checkpoint, name)
+);
+ALTER TABLE checkpoints
+    ADD COLUMN logged_files int NOT NULL DEFAULT 0,    -- rows of logged_files
+    ADD COLUMN logged_names bigint NOT NULL DEFAULT 0; -- bytes of their names
