@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/mlflow/filter"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // runSearch selects runs.
@@ -22,6 +23,9 @@ type runSearch struct {
 	archived *bool // nil: both
 	filter   []filter.Comparison
 	order    []filter.Order
+	// Of a search of models: the data sets whose metrics count, and those of each key of the order; none: all.
+	datasets []v1.MLflowModelDataset
+	ordersOn [][]v1.MLflowModelDataset
 }
 
 // experimentSearch selects experiments.

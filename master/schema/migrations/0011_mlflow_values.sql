@@ -50,3 +50,16 @@ CREATE TABLE logged_files (
 ALTER TABLE checkpoints
     ADD COLUMN logged_files int NOT NULL DEFAULT 0,    -- rows of logged_files
     ADD COLUMN logged_names bigint NOT NULL DEFAULT 0; -- bytes of their names
+
+-- The newest value of each metric that a program has logged about one model, for each data set.
+CREATE TABLE mlflow_model_metrics (
+    model_id text NOT NULL REFERENCES mlflow_models ON DELETE CASCADE,
+    name     text NOT NULL,
+    dataset  text NOT NULL DEFAULT '',
+    digest   text NOT NULL DEFAULT '', -- of the data set
+    value    double precision NOT NULL, -- also NaN
+    step     bigint NOT NULL,
+    at       timestamptz NOT NULL,
+    run      int NOT NULL, -- the run in which it was logged
+    PRIMARY KEY (model_id, name, dataset, digest)
+);
