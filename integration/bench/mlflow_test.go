@@ -240,6 +240,12 @@ func (r *rig) manyRuns(b *testing.B, theirs *pgxpool.Pool) {
 	} {
 		r.run(b, sql)
 	}
+	awaitFor(b, 10*time.Minute, "the lists of the newest values of all runs", func() bool {
+		var waits bool
+		err := r.db.QueryRow(b.Context(), `SELECT EXISTS (SELECT FROM trial_summaries s JOIN trials t ON t.id = s.trial_id WHERE s.listed = 'no' AND t.ended_at IS NOT NULL)`).Scan(&waits)
+		return err == nil && !waits
+	})
+	r.run(b, `VACUUM ANALYZE`)
 	for _, sql := range []string{
 		`INSERT INTO runs (run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, end_time, source_version, lifecycle_stage, artifact_uri, experiment_id)
 			SELECT md5(i::text), 'run ' || i, 'LOCAL', '', '', 'a', 'FINISHED', 1700000000000 + i, 1700000001000 + i, '', 'active', 'mlflow-artifacts:/0/' || i, 0 FROM generate_series(1, 100000) i`,

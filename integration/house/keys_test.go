@@ -61,6 +61,7 @@ var keyEffects = []effects.Row{
 	{"initial_password", "master/server TestAMasterSetsTheInitialPassword, integration/guides TestAccessGuide"},
 	{"checkpoint_roots", reach + "master/api TestTheMasterReadsBelowItsRoots"},
 	{"checkpoint_endpoints", "master/server TestWhatTheMasterReads TestWhatTheMasterReadsInAzure"},
+	{"files_through_master", reach + "integration/mlflow TestFilesInParts"},
 	{"search_memory_mb", reach + "master/control TestMoreSearchesThanFit"},
 	{"database_limits.user_mb", reach + "master/api TestStoringTooMuch"},
 	{"database_limits.task_log_mb", reach + "master/logs TestFullLog"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/objects"
 	"github.com/detent-ml/detent/master/server/servertest"
@@ -43,9 +44,8 @@ func makeBucket(t *testing.T, at objecttest.S3, name string) {
 	}
 }
 
-// TestFilesInS3: the same calls of MLflow's client with a checkpoint storage in S3.
-func TestFilesInS3(t *testing.T) {
-	at := objecttest.StartS3(t)
+// inS3 starts a master whose checkpoint storage is in S3.
+func inS3(t *testing.T, at objecttest.S3, throughMaster bool) (*servertest.Master, func(context.Context, expconf.CheckpointStorage) (checkpoints.Bucket, error)) {
 	makeBucket(t, at, "detent")
 	open := func(ctx context.Context, s expconf.CheckpointStorage) (checkpoints.Bucket, error) {
 		b, err := objects.Open(ctx, objects.Store{Bucket: s.Bucket, Endpoint: at.URL, Keys: func(context.Context) (objects.Keys, error) {
@@ -53,13 +53,45 @@ func TestFilesInS3(t *testing.T) {
 		}})
 		return aBucket{b}, err
 	}
-	m := servertest.StartWith(t, nil, func(c *api.Config) {
+	return servertest.StartWith(t, nil, func(c *api.Config) {
 		raw, _, err := expconf.Parse("cluster", []byte("checkpoint_storage: {type: s3, bucket: detent, prefix: team, endpoint_url: '"+at.URL+"'}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.CheckpointStorage, c.Bucket = raw.CheckpointStorage, open
+		c.CheckpointStorage, c.Bucket, c.FilesThroughMaster = raw.CheckpointStorage, open, throughMaster
+	}), open
+}
+
+// TestFilesInParts: a file that MLflow's client sends in parts goes to S3 itself, or through the master where operators say so or where the
+// storage is a folder.
+func TestFilesInParts(t *testing.T) {
+	t.Run("folder", func(t *testing.T) {
+		m := servertest.Start(t, nil)
+		against(t, ours(m), m.Client("determined").Token(), "parts.py", "through")
+		if n, err := database.Scalar[int](t.Context(), m.DB, `SELECT count(*) FROM logged_uploads WHERE NOT finished`); err != nil || n != 0 {
+			t.Errorf("%d uploads are not finished: %v", n, err)
+		}
 	})
+	for _, kind := range []string{"signed", "through"} {
+		t.Run("S3 "+kind, func(t *testing.T) {
+			m, open := inS3(t, objecttest.StartS3(t), kind == "through")
+			against(t, ours(m), m.Client("determined").Token(), "parts.py", kind)
+			b, err := open(t.Context(), expconf.CheckpointStorage{Bucket: "detent"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if list, err := b.(aBucket).List(t.Context(), ""); err != nil || len(list) != 1 || !strings.HasSuffix(list[0].Key, "/models/a/large weights.bin") {
+				t.Errorf("%v %v", list, err)
+			}
+		})
+	}
+}
+
+// TestFilesInS3: the same calls of MLflow's client with a checkpoint storage in S3.
+func TestFilesInS3(t *testing.T) {
+	at := objecttest.StartS3(t)
+	m, open := inS3(t, at, false)
 	against(t, ours(m), m.Client("determined").Token(), "files.py", "S3")
 	b, err := open(t.Context(), expconf.CheckpointStorage{Bucket: "detent"})
 	if err != nil {

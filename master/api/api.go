@@ -89,6 +89,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
+	// FilesThroughMaster: no program gets a signed address of an object storage.
+	FilesThroughMaster bool
 	Roles           accounts.Roles // roles decide what users may do; else only owners and admins
 	Stored          diskuse.Limits // of what users store in the database
 	// Memory limits the memory that the searches of all experiments use in a master.

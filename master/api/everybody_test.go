@@ -32,6 +32,9 @@ PATCH //mlflow/api/2.0/mlflow/logged-models/:model/tags
 PATCH /experiments/:id
 PATCH /templates/:name
 PATCH /trials/:id
+POST //mlflow/api/2.0/mlflow-artifacts/mpu/abort/*
+POST //mlflow/api/2.0/mlflow-artifacts/mpu/complete/*
+POST //mlflow/api/2.0/mlflow-artifacts/mpu/create/*
 POST //mlflow/api/2.0/mlflow/logged-models/:model/params
 POST /checkpoints/:uuid/metadata
 POST /commands/:id/kill
@@ -68,6 +71,7 @@ POST /trials/:id/start
 POST /trials/:id/training_metrics
 POST /trials/:id/validation_metrics
 PUT //mlflow/api/2.0/mlflow-artifacts/artifacts/*
+PUT //mlflow/api/2.0/mlflow-artifacts/mpu/part/*
 PUT /experiments/:id/labels/*
 PUT /experiments/:id/retain_logs
 PUT /projects/:id/notes

@@ -167,5 +167,5 @@ func (a *API) checkpointDeps() checkpoints.Deps {
 		}),
 		Changed: func() { a.bus.Publish(lifecycle.TopicIntent) },
 		States:  func() (<-chan struct{}, func()) { return a.bus.Subscribe(lifecycle.TopicState) },
-		Pools:   a.cfg.Pools, Storages: a.cfg.Site.Capabilities.Storage, Roots: a.cfg.CheckpointRoots, Bucket: a.cfg.Bucket}
+		Pools:   a.cfg.Pools, Storages: a.cfg.Site.Capabilities.Storage, Roots: a.cfg.CheckpointRoots, Bucket: a.cfg.Bucket, Unsigned: a.cfg.FilesThroughMaster}
 }

@@ -51,6 +51,8 @@ var ownReports = map[string]bool{
 	"PATCH //mlflow/api/2.0/mlflow/logged-models/:model": true, "POST //mlflow/api/2.0/mlflow/logged-models/:model/params": true,
 	"PATCH //mlflow/api/2.0/mlflow/logged-models/:model/tags": true, "POST //mlflow/api/2.0/mlflow/runs/outputs": true,
 	"POST //mlflow/api/2.0/mlflow/runs/log-model": true, "PUT //mlflow/api/2.0/mlflow-artifacts/artifacts/*": true,
+	"POST //mlflow/api/2.0/mlflow-artifacts/mpu/create/*": true, "PUT //mlflow/api/2.0/mlflow-artifacts/mpu/part/*": true,
+	"POST //mlflow/api/2.0/mlflow-artifacts/mpu/complete/*": true, "POST //mlflow/api/2.0/mlflow-artifacts/mpu/abort/*": true,
 }
 
 // openToDeactivated reports whether an attempt may call a route after its owner was

@@ -50,7 +50,7 @@ func boundMetadata(metadata json.RawMessage) error {
 
 // boundTask rejects one checkpoint too many of a task.
 func boundTask(ctx context.Context, db *database.DB, task string) error {
-	size, err := database.Scalar[int64](ctx, db, `SELECT coalesce(sum(200 + pg_column_size(resources) + pg_column_size(metadata)), 0)::bigint FROM checkpoints WHERE task_id = $1`, task)
+	size, err := database.Scalar[int64](ctx, db, `SELECT coalesce(sum(200 + pg_column_size(resources) + pg_column_size(metadata) + logged_names + 60 * logged_files), 0)::bigint FROM checkpoints WHERE task_id = $1`, task)
 	if err == nil && size > maxRecords {
 		err = fault.New(fault.TooLarge, "the names of files and the metadata of the checkpoints of task %s take %s in the database; the limit for one task is %s: "+
 			"delete checkpoints, or put their files into archives", task, database.SizeText(size), database.SizeText(maxRecords))

@@ -109,7 +109,12 @@ func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt
 	if err := to.put(ctx, name, from, size); err != nil {
 		return err
 	}
-	err = recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
+	return d.record(ctx, to, id, name, size)
+}
+
+// record records a file that was written, or removes it if it cannot be recorded.
+func (d Deps) record(ctx context.Context, to target, id, name string, size int64) error {
+	err := recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
 		body, info, err := to.open(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fault.Wrap(fault.Conflict, err, "file %s was removed while it was written; try again", name)
@@ -177,7 +182,7 @@ func (d Deps) SendLogged(c *rest.Call, id, name string) error {
 	}
 	cancel()
 	if err == nil && size == nil {
-		err = fault.New(fault.NotFound, "No such artifact: '%s'", fault.Clip(name))
+		err = noArtifact(name)
 	}
 	if err != nil {
 		return err
@@ -209,6 +214,10 @@ func (d Deps) SendLogged(c *rest.Call, id, name string) error {
 		begun.end()
 	}, body), int(info.size))
 	return nil
+}
+
+func noArtifact(name string) error {
+	return fault.New(fault.NotFound, "No such artifact: '%s'", fault.Clip(name))
 }
 
 // put writes a file beside its place and moves it there, so that nobody reads a part of it.

@@ -36,6 +36,9 @@ type Deps struct {
 	// Bucket opens the object storage of an experiment for reading; nil if the master reads no objects.
 	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)
 
+	// Unsigned: programs get no signed addresses of object storages, but send files to the master and read them from it.
+	Unsigned bool
+
 	Downloads *Downloads
 
 	caught func(what, path string, do func() error) error

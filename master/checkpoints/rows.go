@@ -55,7 +55,7 @@ const sharedIn = `ARRAY(SELECT DISTINCT m.workspace_id FROM model_versions v JOI
 
 func checkpointsWith(config, shared string) string {
 	return `
-	SELECT k.uuid::text, k.task_id, ` + trial.PartOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
+	SELECT k.uuid::text, k.task_id, ` + trial.PartOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, ` + FilesSQL + ` AS resources, k.metadata,
 		k.size, k.storage_id, k.kept, k.logged, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + database.FloatAt("vm.avg->e.metric") + ` AS searcher_metric
@@ -243,9 +243,11 @@ func setFiles(ctx context.Context, db *database.DB, list []Files) error {
 			f.Resources = map[string]int64{}
 		}
 		n, err := db.Affect(ctx, `
-			UPDATE checkpoints SET resources = CASE WHEN $2 = '{}'::jsonb THEN resources ELSE $2 END, size = $3,
-				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources OR $2 - 'metadata.json' = resources THEN state ELSE 'PARTIALLY_DELETED' END
-			WHERE uuid = $1`, f.UUID, f.Resources, size)
+			WITH rows AS (DELETE FROM logged_files WHERE checkpoint = $1 RETURNING name, size),
+			a AS (SELECT k.uuid, k.resources || coalesce((SELECT jsonb_object_agg(name, size) FROM rows), '{}') AS files FROM checkpoints k WHERE k.uuid = $1)
+			UPDATE checkpoints k SET resources = CASE WHEN $2 = '{}'::jsonb THEN a.files ELSE $2 END, size = $3, logged_files = 0, logged_names = 0,
+				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = a.files OR $2 - 'metadata.json' = a.files THEN k.state ELSE 'PARTIALLY_DELETED' END
+			FROM a WHERE k.uuid = a.uuid`, f.UUID, f.Resources, size)
 		if err != nil {
 			return database.BadData(err)
 		}

@@ -61,13 +61,20 @@ func loggedByID(ctx context.Context, db *database.DB, id string) (Checkpoint, er
 
 // loggedSize is the size of a file; nil if there is no such file.
 func loggedSize(ctx context.Context, db *database.DB, id, name string) (*int64, error) {
-	return database.Scalar[*int64](ctx, db, `SELECT (resources ->> $2)::bigint FROM checkpoints WHERE uuid = $1`, id, name)
+	return database.Scalar[*int64](ctx, db, `SELECT coalesce((SELECT f.size FROM logged_files f WHERE f.checkpoint = k.uuid AND f.name = $2), (k.resources ->> $2)::bigint)
+		FROM checkpoints k WHERE k.uuid = $1`, id, name)
 }
+
+// filesInBoth is SQL for the files of the checkpoint $1.
+const filesInBoth = `(SELECT name, size FROM logged_files WHERE checkpoint = $1 UNION ALL
+	SELECT r.key, r.value::bigint FROM checkpoints k CROSS JOIN LATERAL jsonb_each_text(k.resources) r WHERE k.uuid = $1)`
+
+// FilesSQL is SQL for the files of checkpoint k with their sizes, as one object.
+const FilesSQL = `(CASE WHEN k.logged_files = 0 THEN k.resources ELSE k.resources || (SELECT jsonb_object_agg(f.name, f.size) FROM logged_files f WHERE f.checkpoint = k.uuid) END)`
 
 // LoggedBelow lists the file with a name and the files of the folder with this name; "": all files.
 func LoggedBelow(ctx context.Context, db *database.DB, id, name string) ([]string, error) {
-	return database.Scalars[string](ctx, db, `SELECT n FROM checkpoints k CROSS JOIN LATERAL jsonb_object_keys(k.resources) n
-		WHERE k.uuid = $1 AND ($2 = '' OR n = $2 OR starts_with(n, $2 || '/')) ORDER BY n`, id, name)
+	return database.Scalars[string](ctx, db, `SELECT f.name FROM `+filesInBoth+` f WHERE $2 = '' OR f.name = $2 OR starts_with(f.name, $2 || '/') ORDER BY f.name`, id, name)
 }
 
 // A LoggedFile is a file, or a folder with the sum of its files.
@@ -84,8 +91,7 @@ func ListLogged(ctx context.Context, db *database.DB, id, folder string) ([]Logg
 	}
 	return database.Rows[LoggedFile](ctx, db, `
 		SELECT split_part(rest, '/', 1) AS name, position('/' IN rest) > 0 AS folder, sum(size)::bigint AS size
-		FROM (SELECT substr(f.key, length($2::text) + 1) AS rest, f.value::bigint AS size
-			FROM checkpoints k CROSS JOIN LATERAL jsonb_each_text(k.resources) f WHERE k.uuid = $1 AND starts_with(f.key, $2::text)) x
+		FROM (SELECT substr(f.name, length($2::text) + 1) AS rest, f.size FROM `+filesInBoth+` f WHERE starts_with(f.name, $2::text)) x
 		WHERE rest <> '' GROUP BY 1, 2 ORDER BY 1`, id, folder)
 }
 
@@ -112,12 +118,25 @@ func (d Deps) admitLogged(ctx context.Context, id, name string, size int64) erro
 
 func stateOfLogged(ctx context.Context, db *database.DB, id, name string) (loggedState, error) {
 	return database.Row[loggedState](ctx, db, "checkpoint "+id, `
-		SELECT e.desired, k.state, k.size, f.files, f.names, f.clash,
+		SELECT e.desired, k.state, k.size, k.logged_files + coalesce(r.files, 0) AS files, (k.logged_names + coalesce(r.names, 0))::int AS names,
+			coalesce((SELECT f.name FROM logged_files f WHERE f.checkpoint = k.uuid AND f.name > $2 || '/' AND f.name < $2 || '0' LIMIT 1), -- the character after /
+				(SELECT f.name FROM logged_files f WHERE f.checkpoint = k.uuid AND f.name = ANY($3) LIMIT 1), r.clash) AS clash,
 			EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id WHERE r.checkpoint = k.uuid AND r.at IS NULL AND g.ended_at IS NULL) AS leaves
 		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-		CROSS JOIN LATERAL (SELECT count(*)::int AS files, coalesce(sum(octet_length(n)), 0)::int AS names,
-			min(n) FILTER (WHERE starts_with(n, $2 || '/') OR starts_with($2, n || '/')) AS clash FROM jsonb_object_keys(k.resources) n) f
-		WHERE k.uuid = $1`, id, name)
+		LEFT JOIN LATERAL (SELECT count(*)::int AS files, sum(octet_length(n))::bigint AS names,
+			min(n) FILTER (WHERE starts_with(n, $2 || '/') OR starts_with($2, n || '/')) AS clash FROM jsonb_object_keys(k.resources) n) r ON k.resources <> '{}'
+		WHERE k.uuid = $1`, id, name, foldersOf(name))
+}
+
+// foldersOf are the folders in which a file is.
+func foldersOf(name string) []string {
+	list := []string{}
+	for i, c := range name {
+		if c == '/' {
+			list = append(list, name[:i])
+		}
+	}
+	return list
 }
 
 func (s loggedState) check(id string) error {
@@ -153,8 +172,12 @@ func recordLogged(ctx context.Context, db *database.DB, id, name string, size in
 		if err != nil {
 			return err
 		}
-		err = tx.Exec(ctx, `UPDATE checkpoints SET size = size + $3 - coalesce((resources ->> $2)::bigint, 0), resources = resources || jsonb_build_object($2::text, $3::bigint)
-			WHERE uuid = $1`, id, name, size)
+		err = tx.Exec(ctx, `
+			WITH was AS (SELECT size FROM logged_files WHERE checkpoint = $1 AND name = $2),
+			put AS (INSERT INTO logged_files (checkpoint, name, size) VALUES ($1, $2, $3) ON CONFLICT (checkpoint, name) DO UPDATE SET size = excluded.size)
+			UPDATE checkpoints k SET size = k.size + $3 - coalesce((SELECT size FROM was), (k.resources ->> $2)::bigint, 0), resources = k.resources - $2::text,
+				logged_files = k.logged_files + n.more, logged_names = k.logged_names + n.more * octet_length($2::text)
+			FROM (SELECT CASE WHEN EXISTS (SELECT FROM was) THEN 0 ELSE 1 END AS more) n WHERE k.uuid = $1`, id, name, size)
 		if err != nil {
 			return database.BadData(err)
 		}
@@ -175,7 +198,9 @@ func recordLogged(ctx context.Context, db *database.DB, id, name string, size in
 
 // forgetLogged records that files were removed.
 func forgetLogged(ctx context.Context, db *database.DB, id string, names []string) error {
-	return db.Exec(ctx, `UPDATE checkpoints k SET resources = k.resources - $2::text[],
-			size = k.size - (SELECT coalesce(sum((k.resources ->> n)::bigint), 0) FROM unnest($2::text[]) n)
-		WHERE k.uuid = $1`, id, names)
+	return db.Exec(ctx, `
+		WITH gone AS (DELETE FROM logged_files WHERE checkpoint = $1 AND name = ANY($2) RETURNING name, size)
+		UPDATE checkpoints k SET resources = k.resources - $2::text[], logged_files = k.logged_files - g.files, logged_names = k.logged_names - g.names,
+			size = k.size - g.size - (SELECT coalesce(sum((k.resources ->> n)::bigint), 0) FROM unnest($2::text[]) n)
+		FROM (SELECT count(*) AS files, coalesce(sum(octet_length(name)), 0) AS names, coalesce(sum(size), 0) AS size FROM gone) g WHERE k.uuid = $1`, id, names)
 }

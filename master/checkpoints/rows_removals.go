@@ -15,7 +15,7 @@ func Remaining(ctx context.Context, db *database.DB, id string) (task.Remaining,
 		return task.Remaining{}, err
 	}
 	list, err := database.Rows[task.Remainder](ctx, db, `
-		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
+		SELECT r.checkpoint::text AS uuid, r.globs, k.logged_files + (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
 		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, id)
 	if err != nil {
 		return task.Remaining{}, err

@@ -35,7 +35,7 @@ func storedSQL(of string) string {
 			JOIN contexts c ON c.hash = held.hash GROUP BY 1
 		UNION ALL ` + owned(`SELECT k.owner_id, 0, sum(l.bytes), 0, 0 FROM tasks k JOIN log_tasks l ON l.task_id = k.id WHERE OWNED GROUP BY 1
 		UNION ALL SELECT k.owner_id, 0, 0, 0, sum(500 + pg_column_size(k.config) + pg_column_size(k.submitted) + pg_column_size(k.name)) FROM tasks k WHERE OWNED GROUP BY 1
-		UNION ALL SELECT k.owner_id, 0, 0, 0, sum(200 + pg_column_size(c.resources) + pg_column_size(c.metadata))
+		UNION ALL SELECT k.owner_id, 0, 0, 0, sum(200 + pg_column_size(c.resources) + pg_column_size(c.metadata) + c.logged_names + 60 * c.logged_files)
 			FROM tasks k JOIN checkpoints c ON c.task_id = k.id WHERE OWNED GROUP BY 1`, "k.owner_id") + `
 		UNION ALL ` + owned(`SELECT e.owner_id, 0, 0, coalesce(sum(s.bytes + pg_column_size(s.summary)), 0),
 				sum(500 + pg_column_size(t.hparams) + coalesce(pg_column_size(t.metadata), 0))

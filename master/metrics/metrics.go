@@ -39,6 +39,7 @@
 //	rows_fold.go         summaries that get further rows
 //	rows_rebuild.go      stale summaries, which are rebuilt
 //	thresholds.go        which reports exceed the thresholds of webhooks
+//	rows_listed.go       the newest values of runs that have ended, for searches
 //	rows_summaries.go    summaries with the rows that they lack
 //	rows_read.go         reports, page by page
 //	reports.go           the streams of all reports of trials

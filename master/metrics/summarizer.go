@@ -47,6 +47,7 @@ func (s *Summarizer) Run(ctx context.Context) {
 	loops.Go(func() { s.repeat(ctx, "summaries of metrics are behind", summarize) })
 	loops.Go(func() { s.repeat(ctx, "rebuilds of summaries of metrics are behind", rebuildStale(false)) })
 	loops.Go(func() { s.repeat(ctx, "thresholds of webhooks are behind", newThresholds(s.log).step) })
+	loops.Go(func() { s.list(ctx) })
 	loops.Wait()
 }
 

@@ -67,9 +67,10 @@ func sendText(text string) func(context.Context, *rest.Call) error {
 	}
 }
 
-// server says what clients ask before they use what MLflow's own server may have.
+// server says what clients ask before they use what MLflow's own server may have. At MultipartDownloads they would read each file, also a
+// small one, from the store, which not every machine outside the cluster reaches.
 func (d Deps) server(context.Context, *rest.Call, *v1.None) (*v1.MLflowServer, error) {
-	return &v1.MLflowServer{StoreType: "SqlStore"}, nil
+	return &v1.MLflowServer{StoreType: "SqlStore", MultipartUploads: true}, nil
 }
 
 // openPages sends a browser to the pages. It keeps what comes after the # of a link, such as #/experiments/1/runs/2, and the pages read it.
@@ -81,9 +82,6 @@ func openPages(_ context.Context, c *rest.Call) error {
 func other(ctx context.Context, c *rest.Call) error {
 	if strings.Trim(c.Path(), "/") == strings.Trim(Prefix, "/") {
 		return openPages(ctx, c)
-	}
-	if strings.HasPrefix(c.Path(), Prefix+"/api/2.0/mlflow-artifacts/mpu/") { // at these words clients send the file to the server
-		return fault.New(fault.Unimplemented, "Multipart upload is not supported for the current artifact repository: send files to the server")
 	}
 	return fault.New(fault.Unimplemented, "%s %s is no call of MLflow that Detent has; docs/mlflow.md says what is not here", c.Method(), fault.Clip(c.Path()))
 }

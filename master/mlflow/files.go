@@ -24,6 +24,7 @@ type folder struct {
 	run        Run
 	checkpoint string // "" if no file was logged
 	path       string // within the folder; "": the folder itself
+	whose      string // in its address: RUN or models/MODEL
 	is         auth.Object
 }
 
@@ -40,7 +41,7 @@ func (d Deps) folderOf(ctx context.Context, c *rest.Call, sent string, verb auth
 	if len(parts) < 3 || parts[2] != "artifacts" || kind == "checkpoints" && verb != auth.View {
 		return folder{}, unknown
 	}
-	f := folder{path: strings.Join(parts[3:], "/")}
+	f := folder{path: strings.Join(parts[3:], "/"), whose: parts[1]}
 	if f.path != "" {
 		if err := checkpoints.CheckLoggedName(f.path); err != nil {
 			return f, err
@@ -51,6 +52,7 @@ func (d Deps) folderOf(ctx context.Context, c *rest.Call, sent string, verb auth
 	case "checkpoints":
 		f.checkpoint = parts[1]
 	case "models":
+		f.whose = "models/" + parts[1]
 		var m LoggedModel
 		if m, err = loggedModelByID(ctx, d.DB, parts[1]); err == nil {
 			f.checkpoint = m.Checkpoint
@@ -85,10 +87,10 @@ func (d Deps) filesOfRun(ctx context.Context, id string) (Run, string, error) {
 	return r, checkpoint, err
 }
 
-// file loads the file, or the folder, that the address of a request names.
-func (d Deps) file() rest.Object[folder] {
+// file loads the file, or the folder, that the address of a request names below a root.
+func (d Deps) file(root string) rest.Object[folder] {
 	return rest.Object[folder]{Of: func(f folder) auth.Object { return f.is }, Load: func(ctx context.Context, c *rest.Call) (folder, error) {
-		sent, err := sentPath(c)
+		sent, err := sentPath(c, root)
 		if err != nil {
 			return folder{}, err
 		}
@@ -97,8 +99,8 @@ func (d Deps) file() rest.Object[folder] {
 }
 
 // sentPath is the path of files in the address of a request. Its parts are as the client has sent them: nothing has resolved dots.
-func sentPath(c *rest.Call) (string, error) {
-	rest, found := strings.CutPrefix(c.PathAsSent(), filesRoot+"/")
+func sentPath(c *rest.Call, root string) (string, error) {
+	rest, found := strings.CutPrefix(c.PathAsSent(), root+"/")
 	sent, err := url.PathUnescape(rest)
 	if !found || err != nil {
 		return "", fault.New(fault.Invalid, "%q is not a path of files", fault.Clip(c.PathAsSent()))
@@ -216,7 +218,12 @@ func (d Deps) deleteFiles(ctx context.Context, _ *rest.Call, f folder, _ *v1.Non
 func (d Deps) fileRoutes(r *rest.Router) {
 	rest.Serve(r, v1.ListMLflowArtifacts, d.listArtifacts)
 	rest.Serve(r, v1.ListMLflowFiles, d.listFiles)
-	rest.RawOn(r, v1.DownloadMLflowFile, d.file(), d.download)
-	rest.RawOn(r, v1.UploadMLflowFile, d.file(), d.upload)
-	rest.ServeOn(r, v1.DeleteMLflowFiles, d.file(), d.deleteFiles)
+	rest.RawOn(r, v1.DownloadMLflowFile, d.file(filesRoot), d.download)
+	rest.RawOn(r, v1.UploadMLflowFile, d.file(filesRoot), d.upload)
+	rest.ServeOn(r, v1.DeleteMLflowFiles, d.file(filesRoot), d.deleteFiles)
+	rest.ServeOn(r, v1.CreateMLflowUpload, d.file(createRoot), d.createUpload)
+	rest.RawOn(r, v1.UploadMLflowPart, d.file(partsRoot), d.uploadPart)
+	rest.ServeOn(r, v1.FinishMLflowUpload, d.file(finishRoot), d.finishUpload)
+	rest.ServeOn(r, v1.AbortMLflowUpload, d.file(abortRoot), d.abortUpload)
+	rest.ServeOn(r, v1.GetMLflowLink, d.file(linkRoot), d.link)
 }

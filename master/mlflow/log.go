@@ -25,7 +25,7 @@ const (
 )
 
 func (d Deps) logMetric(ctx context.Context, c *rest.Call, req *v1.MLflowLogMetricRequest) (*v1.Empty, error) {
-	return d.log(ctx, c, req.RunID, req.RunUUID, []v1.MLflowMetric{{Key: req.Key, Value: req.Value, Timestamp: req.Timestamp, Step: req.Step}}, change{})
+	return d.log(ctx, c, req.RunID, req.RunUUID, []v1.MLflowMetric{{Key: req.Key, Value: req.Value, Timestamp: req.Timestamp, Step: req.Step, ModelID: req.ModelID, Dataset: req.Dataset, Digest: req.Digest}}, change{})
 }
 
 func (d Deps) logParam(ctx context.Context, c *rest.Call, req *v1.MLflowLogParamRequest) (*v1.Empty, error) {
@@ -97,11 +97,18 @@ func (d Deps) log(ctx context.Context, c *rest.Call, id, uuid string, values []v
 		}
 	}
 	reports, err := d.reports(ctx, r, values)
+	if err != nil {
+		return nil, err
+	}
+	ofModels, err := d.ofModels(ctx, c, r, values)
 	if err == nil {
 		err = d.mark(ctx, c, r, ch)
 	}
 	if err == nil {
 		err = d.report(ctx, reports)
+	}
+	if err == nil {
+		err = storeModelValues(ctx, d.DB, ofModels)
 	}
 	return &v1.Empty{}, err
 }

@@ -27,7 +27,7 @@ func (m LoggedModel) uri() string {
 	return fmt.Sprintf("mlflow-artifacts:/%d/models/%s/artifacts", m.ProjectID, m.ID)
 }
 
-func (m LoggedModel) wire(of summary.Trial) (v1.MLflowModel, error) {
+func (m LoggedModel) wire(of summary.Trial, own []modelValue) (v1.MLflowModel, error) {
 	var params, tags map[string]string
 	if err := cmp.Or(json.Unmarshal(m.Params, &params), json.Unmarshal(m.Tags, &tags)); err != nil {
 		return v1.MLflowModel{}, err
@@ -36,6 +36,12 @@ func (m LoggedModel) wire(of summary.Trial) (v1.MLflowModel, error) {
 	w := v1.MLflowModel{Info: v1.MLflowModelInfo{ID: m.ID, ExperimentID: strconv.Itoa(m.ProjectID), Name: m.Name, CreatedAt: millis(m.CreatedAt), ModifiedAt: millis(m.ModifiedAt),
 		ArtifactURI: m.uri(), Status: "LOGGED_MODEL_" + m.Status, ModelType: m.Type, SourceRunID: run, LifecycleStage: stage(m.DeletedAt != nil), Tags: tagsOf(tags)}}
 	w.Data.Params, w.Data.Metrics = tagsOf(params), []v1.MLflowModelMetric{}
+	for _, v := range own {
+		w.Data.Metrics = append(w.Data.Metrics, v1.MLflowModelMetric{Key: v.Name, Value: v.Value, Timestamp: millis(v.At), Step: v1.Bare(v.Step), ModelID: m.ID, RunID: strconv.Itoa(v.Run), Dataset: v.Dataset, Digest: v.Digest})
+	}
+	if len(own) > 0 {
+		return w, nil
+	}
 	values := latest(of, m.Metric)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		w.Data.Metrics = append(w.Data.Metrics, v1.MLflowModelMetric{Key: name, Value: values[name].Value, Timestamp: w.Info.ModifiedAt, ModelID: m.ID, RunID: run})
@@ -43,15 +49,19 @@ func (m LoggedModel) wire(of summary.Trial) (v1.MLflowModel, error) {
 	return w, nil
 }
 
-// showModels shows models with the newest metrics of their runs.
+// showModels shows models with their newest metrics, or those of their runs.
 func (d Deps) showModels(ctx context.Context, list []LoggedModel) ([]v1.MLflowModel, error) {
 	sums, err := metrics.Summaries(ctx, d.DB, rest.Distinct(each.Of(list, func(m LoggedModel) int { return m.TrialID })))
 	if err != nil {
 		return nil, err
 	}
+	own, err := valuesOfModels(ctx, d.DB, each.Of(list, func(m LoggedModel) string { return m.ID }))
+	if err != nil {
+		return nil, err
+	}
 	out := make([]v1.MLflowModel, 0, len(list))
 	for _, m := range list {
-		w, err := m.wire(sums[m.TrialID])
+		w, err := m.wire(sums[m.TrialID], own[m.ID])
 		if err != nil {
 			return nil, err
 		}
@@ -230,6 +240,20 @@ func (d Deps) listModelFiles(ctx context.Context, _ *rest.Call, m loggedModel, r
 
 const usualModels = 100
 
+// checkDatasets checks the data sets that a search of models names.
+func checkDatasets(req *v1.MLflowSearchModelsRequest) error {
+	const most = 50
+	if len(req.Datasets) > most {
+		return fault.New(fault.Invalid, "datasets: %d are over the limit of %d", len(req.Datasets), most)
+	}
+	for _, d := range req.Datasets {
+		if d.Dataset == "" {
+			return fault.New(fault.Invalid, "`dataset_name` in the `datasets` clause must be specified.")
+		}
+	}
+	return nil
+}
+
 func (d Deps) searchModels(ctx context.Context, c *rest.Call, req *v1.MLflowSearchModelsRequest) (*v1.MLflowModels, error) {
 	p, err := pageOf(req.PageToken, req.MaxResults, usualModels, maxRuns)
 	if err != nil {
@@ -246,8 +270,15 @@ func (d Deps) searchModels(ctx context.Context, c *rest.Call, req *v1.MLflowSear
 	if s.order, err = orders(each.Of(req.OrderBy, func(o v1.MLflowModelOrder) string { return o.Field })); err != nil {
 		return nil, err
 	}
+	if err := checkDatasets(req); err != nil {
+		return nil, err
+	}
+	s.datasets, s.ordersOn = req.Datasets, make([][]v1.MLflowModelDataset, len(req.OrderBy))
 	for i, o := range req.OrderBy {
 		s.order[i].Desc = o.Ascending != nil && !*o.Ascending
+		if o.Dataset != "" {
+			s.ordersOn[i] = []v1.MLflowModelDataset{{Dataset: o.Dataset, Digest: o.Digest}}
+		}
 	}
 	list, more, err := searchLogged(ctx, d.DB, auth.ScopeOf(c.Who(), auth.View, v1.KindRun), s)
 	if err != nil {

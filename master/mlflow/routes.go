@@ -20,8 +20,8 @@
 //	log.go               what programs log
 //	marks.go             parameters, tags and data sets in the metadata of a run
 //	history.go           the values of a metric
-//	files.go             the files that programs log
-//	logged.go            the models that runs log, with their rows in rows_logged.go
+//	files.go             the files that programs log, and in parts.go those that come in parts
+//	logged.go            the models that runs log, with their rows in rows_logged.go, and their metrics in rows_model_metrics.go
 //	registry.go          the model registry, and its versions in versions.go, with their rows in rows_registry.go
 package mlflow
 

@@ -125,11 +125,18 @@ func outputsOf(ctx context.Context, db *database.DB, runs []int) (map[int][]v1.M
 	return out, err
 }
 
-// loggedColumn is SQL for what a search of models compares or sorts by. The metrics of a model are those of its run.
-func loggedColumn(s *statement, kind filter.Kind, name string) (string, bool, error) {
+// loggedColumn is SQL for what a search of models compares or sorts by; its metrics are those of some data sets.
+func loggedColumn(sets []v1.MLflowModelDataset) func(s *statement, kind filter.Kind, name string) (string, bool, error) {
+	return func(s *statement, kind filter.Kind, name string) (string, bool, error) {
+		if kind == filter.Metric {
+			return s.modelMetric(name, sets), true, nil
+		}
+		return s.modelAttribute(kind, name)
+	}
+}
+
+func (s *statement) modelAttribute(kind filter.Kind, name string) (string, bool, error) {
 	switch kind {
-	case filter.Metric:
-		return s.metricColumn(name), true, nil
 	case filter.Param:
 		return "(m.params ->> " + s.arg(name) + "::text)", false, nil
 	case filter.Tag:
@@ -149,7 +156,10 @@ func loggedColumn(s *statement, kind filter.Kind, name string) (string, bool, er
 
 // searchLogged lists a page of the models that a search finds; more is true if it finds further ones.
 func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSearch) (list []LoggedModel, more bool, err error) {
-	s := &statement{args: database.Args{}, column: loggedColumn, where: []string{"m.deleted_at IS NULL"}}
+	s := &statement{args: database.Args{}, column: loggedColumn(q.datasets), where: []string{"m.deleted_at IS NULL"}}
+	if len(q.datasets) > 0 {
+		s.where = append(s.where, "EXISTS (SELECT FROM mlflow_model_metrics x WHERE x.model_id = m.id AND "+s.onDatasets(q.datasets)+")")
+	}
 	if len(q.projects) > 0 {
 		s.where = append(s.where, "e.project_id = ANY("+s.arg(q.projects)+"::int[])")
 	}
@@ -164,12 +174,18 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 			return nil, false, err
 		}
 	}
-	order, err := s.orderBy(q.order, "m.created_at DESC, m.id")
-	if err != nil {
-		return nil, false, err
+	var keys []sortKey
+	for i, o := range q.order {
+		s.column = loggedColumn(q.ordersOn[i])
+		key, err := s.keys([]filter.Order{o})
+		if err != nil {
+			return nil, false, err
+		}
+		keys = append(keys, key...)
 	}
-	ids, err := database.Scalars[string](ctx, db, `SELECT m.id`+loggedFrom+s.joins()+` WHERE `+strings.Join(s.where, " AND ")+
-		` ORDER BY `+order+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+	keys = append(keys, sortKey{"m.created_at", " DESC"}, sortKey{"m.id", ""})
+	ids, err := database.Scalars[string](ctx, db, s.with()+`SELECT m.id`+loggedFrom+s.joins(-1)+` WHERE `+strings.Join(s.where, " AND ")+
+		` ORDER BY `+sorted(keys)+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}

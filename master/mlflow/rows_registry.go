@@ -67,7 +67,7 @@ func notRegistered(ctx context.Context, db *database.DB, checkpoint, name string
 		SELECT format('version %s of model %s', v.version, m.name) FROM checkpoints k JOIN model_versions v ON v.checkpoint = k.uuid JOIN models m ON m.id = v.model_id
 			LEFT JOIN mlflow_versions x ON x.version_id = v.id
 			CROSS JOIN LATERAL (SELECT coalesce(rtrim(substring(x.location FROM '^mlflow-artifacts:/[^/]+/(?:models/|checkpoints/)?[^/]+/artifacts/(.+)$'), '/'), '') AS path) p
-		WHERE k.uuid = $1 AND k.resources ? $2 AND (p.path = '' OR $2 = p.path OR starts_with($2, p.path || '/')) ORDER BY v.id LIMIT 1`, checkpoint, name)
+		WHERE k.uuid = $1 AND (k.resources ? $2 OR EXISTS (SELECT FROM logged_files f WHERE f.checkpoint = k.uuid AND f.name = $2)) AND (p.path = '' OR $2 = p.path OR starts_with($2, p.path || '/')) ORDER BY v.id LIMIT 1`, checkpoint, name)
 	if err == nil && len(found) > 0 {
 		err = fault.New(fault.Invalid, "file %s belongs to %s, so it cannot be replaced; delete the version first, or log the file under another name", fault.Clip(name), fault.Clip(found[0]))
 	}
@@ -210,11 +210,11 @@ func searchRegistry(ctx context.Context, db *database.DB, in auth.Scope, q runSe
 		key, from, usual, sizes = "v.id", versionFrom, "v.modified_at DESC, m.name, v.version DESC", `SELECT p.place, octet_length(v.comment) + octet_length(v.metadata::text) AS size
 		FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN model_versions v ON v.id = p.id`
 	}
-	order, err := s.orderBy(q.order, usual)
+	keys, err := s.keys(q.order, sortKey{usual, ""})
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err = database.Scalars[int](ctx, db, `SELECT `+key+from+` WHERE `+strings.Join(s.where, " AND ")+` ORDER BY `+order+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+	ids, err = database.Scalars[int](ctx, db, `SELECT `+key+from+` WHERE `+strings.Join(s.where, " AND ")+` ORDER BY `+sorted(keys)+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}

@@ -41,8 +41,9 @@ const runName = `coalesce(t.metadata #>> '{mlflow,tags,mlflow.runName}', e.name 
 const runArchived = `(t.archived OR e.archived)`
 
 const (
-	runTables = ` FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id`
-	runFrom   = runTables + ` JOIN users u ON u.id = e.owner_id`
+	runPlaces = ` JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id`
+	runOwners = ` JOIN users u ON u.id = e.owner_id`
+	runFrom   = ` FROM trials t` + runPlaces + runOwners
 )
 
 const runSelect = `SELECT t.id, t.run_id, t.experiment_id, e.project_id, p.workspace_id, t.task_id, e.owner_id, u.username, ` + runName + ` AS run_name,

@@ -8,10 +8,12 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/mlflow/filter"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // runSearch selects runs.
@@ -21,6 +23,9 @@ type runSearch struct {
 	archived *bool // nil: both
 	filter   []filter.Comparison
 	order    []filter.Order
+	// Of a search of models: the data sets whose metrics count, and those of each key of the order; none: all.
+	datasets []v1.MLflowModelDataset
+	ordersOn [][]v1.MLflowModelDataset
 }
 
 // experimentSearch selects experiments.
@@ -116,20 +121,30 @@ func (s *statement) compareDataset(c filter.Comparison) error {
 	return err
 }
 
-// orderBy is SQL for an order: things without a value come last.
-func (s *statement) orderBy(list []filter.Order, usual string) (string, error) {
-	var keys []string
+// A key is what a list is sorted by.
+type sortKey struct {
+	column, order string // SQL; the order is that of the column
+}
+
+// keys are those of an order, and of the usual order after it: things without a value come last.
+func (s *statement) keys(list []filter.Order, usual ...sortKey) (keys []sortKey, err error) {
 	for _, o := range list {
 		column, _, err := s.column(s, o.Kind, o.Name)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
+		order := " NULLS LAST"
 		if o.Desc {
-			column += " DESC"
+			order = " DESC NULLS LAST"
 		}
-		keys = append(keys, column+" NULLS LAST")
+		keys = append(keys, sortKey{column, order})
 	}
-	return strings.Join(append(keys, usual), ", "), nil
+	return append(keys, usual...), nil
+}
+
+// sorted is SQL for the order of some keys.
+func sorted(keys []sortKey) string {
+	return strings.Join(each.Of(keys, func(k sortKey) string { return k.column + k.order }), ", ")
 }
 
 // runAttributes are the attributes of runs, with whether they are numbers.
@@ -174,34 +189,59 @@ func runColumn(s *statement, kind filter.Kind, name string) (string, bool, error
 
 // metricColumn is SQL for the newest value of a metric, with the rule of latest. It is a column of a table in joins.
 func (s *statement) metricColumn(name string) string {
+	return fmt.Sprintf("m%d.value", s.metric(name))
+}
+
+// metric is the place of a metric among those that a statement names.
+func (s *statement) metric(name string) int {
 	i := slices.Index(s.metrics, name)
 	if i < 0 {
 		i, s.metrics = len(s.metrics), append(s.metrics, name)
 	}
-	return fmt.Sprintf("m%d.value", i)
+	return i
 }
 
-// joins is SQL for the tables of the metrics that a statement names; "" if it names none. Each value is computed once for a row: without
-// OFFSET 0, PostgreSQL would put the expression of a value into every place that uses it, and open the summary again for each.
-func (s *statement) joins() string {
+// with is SQL for the tables before a statement; "" if it names no metrics: waiting has the values that are in no summary yet, and unlisted
+// the runs whose newest values metrics.List has not listed as they are now.
+func (s *statement) with() string {
+	if len(s.metrics) == 0 {
+		return ""
+	}
+	return `WITH waiting AS MATERIALIZED (SELECT * FROM ` + metrics.WaitingValues + ` w),
+		unlisted AS MATERIALIZED (SELECT trial_id FROM trial_summaries WHERE listed <> 'yes' UNION SELECT trial_id FROM waiting) `
+}
+
+// joins is SQL for the tables of the metrics that a statement names; "" if it names none. Of the metric at a place, the rows have the
+// listed value already (v.value); -1: of none. None of these joins loses the order of the rows before it.
+func (s *statement) joins(has int) string {
 	if len(s.metrics) == 0 {
 		return ""
 	}
 	var sql strings.Builder
-	sql.WriteString(` LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN ` + metrics.WaitingValues + ` w ON w.trial_id = t.id`)
+	sql.WriteString(` CROSS JOIN LATERAL (SELECT t.id IN (SELECT trial_id FROM unlisted) AS unlisted OFFSET 0) l`)
 	for i, name := range s.metrics {
-		name = s.arg(name) + "::text"
-		last := func(group string) string {
-			return "coalesce(w." + group + " -> " + name + ", s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last')"
+		if i == has {
+			fmt.Fprintf(&sql, ` CROSS JOIN LATERAL (SELECT v.value) m%d`, i)
+			continue
 		}
-		// A group whose newest value is not finite, which is no number in JSON, does not give way to another one. The experiment is read
-		// only for runs that have the name in both groups.
-		fmt.Fprintf(&sql, ` CROSS JOIN LATERAL (SELECT `+database.FloatAt("x.value")+` AS value FROM (
-				SELECT coalesce(CASE WHEN g.training IS NOT NULL AND g.validation IS NOT NULL AND (SELECT x.metric FROM experiments x WHERE x.id = t.experiment_id) = %[1]s
-					THEN g.validation END, g.training, g.validation, %[2]s) AS value FROM (SELECT %[3]s AS training, %[4]s AS validation OFFSET 0) g OFFSET 0) x OFFSET 0) m%[5]d`,
-			name, last(systemGroup), last("training"), last("validation"), i)
+		name = s.arg(name) + "::text"
+		fmt.Fprintf(&sql, ` LEFT JOIN newest_values v%[1]d ON v%[1]d.trial_id = t.id AND v%[1]d.metric = metric_key(%[2]s)
+			CROSS JOIN LATERAL (SELECT CASE WHEN l.unlisted THEN %[3]s ELSE v%[1]d.value END AS value OFFSET 0) m%[1]d`, i, name, readValue(name))
 	}
 	return sql.String()
+}
+
+// readValue is SQL for the newest value of a metric of a run that is not listed: from its summary, and from what is not yet in it. Each
+// value is computed once: without OFFSET 0, PostgreSQL would put its expression into every place that uses it, and open the summary again for
+// each. The experiment is read only for runs that have the name in both groups.
+func readValue(name string) string {
+	last := func(group string) string {
+		return "coalesce(w." + group + " -> " + name + ", s.summary -> '" + summary.GroupKey(group) + "' -> " + name + " -> 'last')"
+	}
+	newest := metrics.NewestValue("g.training", "g.validation", "g.system", "(SELECT x.metric FROM experiments x WHERE x.id = t.experiment_id) = "+name)
+	return `(SELECT ` + database.FloatAt("x.value") + ` FROM (SELECT ` + newest + ` AS value FROM (
+			SELECT ` + last("training") + ` AS training, ` + last("validation") + ` AS validation, ` + last(systemGroup) + ` AS system
+			FROM (SELECT) one LEFT JOIN trial_summaries s ON s.trial_id = t.id LEFT JOIN waiting w ON w.trial_id = t.id OFFSET 0) g OFFSET 0) x)`
 }
 
 // summaryBytes is SQL for the length of a summary as text: exact if it is short, and else estimated as by the summarizer.
@@ -225,17 +265,11 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 			return nil, false, err
 		}
 	}
-	order, err := s.orderBy(q.order, "t.started_at DESC, t.id")
+	keys, err := s.keys(q.order, sortKey{"t.started_at", " DESC"}, sortKey{"t.id", ""})
 	if err != nil {
 		return nil, false, err
 	}
-	// Only what is used is joined: the rows of 100,000 experiments are large, and their index has what a plain search needs.
-	from, used := runTables, strings.Join(s.where, " AND ")+` ORDER BY `+order
-	if strings.Contains(used, "u.username") {
-		from += ` JOIN users u ON u.id = e.owner_id`
-	}
-	from += s.joins()
-	ids, err := database.Scalars[int](ctx, db, `SELECT t.id`+from+` WHERE `+used+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+	ids, err := s.idsOfRuns(ctx, db, keys, q)
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}
@@ -249,6 +283,45 @@ func searchRuns(ctx context.Context, db *database.DB, in auth.Scope, q runSearch
 	}
 	list, err = database.Rows[Run](ctx, db, runSelect+runFrom+` JOIN unnest($1::int[]) WITH ORDINALITY AS o(id, place) ON o.id = t.id ORDER BY o.place`, ids)
 	return list, more || len(ids) < found, err
+}
+
+// idsOfRuns finds the runs of a page, and one more if there is one.
+func (s *statement) idsOfRuns(ctx context.Context, db *database.DB, keys []sortKey, q runSearch) ([]int, error) {
+	where := strings.Join(s.where, " AND ")
+	// Only what is used is joined: the rows of 100,000 experiments are large, and their index has what a plain search needs.
+	further := runPlaces
+	if strings.Contains(where+sorted(keys), "u.username") {
+		further += runOwners
+	}
+	if len(q.order) > 0 && q.order[0].Kind == filter.Metric {
+		ids, err := database.Scalars[int](ctx, db, s.byMetric(where, further, keys, q), s.args)
+		if err != nil || len(ids) > q.limit {
+			return ids, err
+		}
+	}
+	return database.Scalars[int](ctx, db, s.with()+`SELECT t.id FROM trials t`+further+s.joins(-1)+` WHERE `+where+
+		` ORDER BY `+sorted(keys)+` LIMIT `+s.arg(q.limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+}
+
+// byMetric is SQL for a page of the runs that have the metric by which a search sorts first, and one more if there is one. If the result is
+// shorter, the page also has runs without the metric. Listed values have an index in their order, so PostgreSQL reads as many as the page
+// needs; the others are few, because most runs have ended.
+func (s *statement) byMetric(where, further string, keys []sortKey, q runSearch) string {
+	keys = slices.Clone(keys)
+	keys[0].order = strings.TrimSuffix(keys[0].order, " NULLS LAST") // there are none, and the index has no such order backwards
+	var columns, order []string
+	for i, k := range keys {
+		columns = append(columns, fmt.Sprintf("%s AS k%d", k.column, i))
+		order = append(order, fmt.Sprintf("k%d%s", i, k.order))
+	}
+	first := s.metric(q.order[0].Name)
+	one := func(from, joins, only string) string {
+		return `(SELECT ` + strings.Join(columns, ", ") + ` FROM ` + from + further + joins + ` WHERE ` + only + ` AND ` + where + ` ORDER BY ` + sorted(keys) + ` LIMIT ` + s.arg(q.offset+q.limit+1) + `)`
+	}
+	return s.with() + fmt.Sprintf(`SELECT k%d FROM (`, len(keys)-1) +
+		one(`newest_values v JOIN trials t ON t.id = v.trial_id`, s.joins(first), `v.metric = metric_key(`+s.arg(q.order[0].Name)+`::text) AND NOT l.unlisted`) + ` UNION ALL ` +
+		one(`unlisted o JOIN trials t ON t.id = o.trial_id`, s.joins(-1), fmt.Sprintf(`m%d.value IS NOT NULL`, first)) +
+		`) f ORDER BY ` + strings.Join(order, ", ") + ` LIMIT ` + s.arg(q.limit+1) + ` OFFSET ` + s.arg(q.offset)
 }
 
 // experimentColumn is SQL for what a search of experiments compares or sorts by.
@@ -284,13 +357,13 @@ func searchExperiments(ctx context.Context, db *database.DB, in auth.Scope, q ex
 			return nil, false, err
 		}
 	}
-	order, err := s.orderBy(q.order, "p.created_at DESC, p.id DESC")
+	keys, err := s.keys(q.order, sortKey{"p.created_at", " DESC"}, sortKey{"p.id", " DESC"})
 	if err != nil {
 		return nil, false, err
 	}
 	limit := min(q.limit, maxInPage)
 	ids, err := database.Scalars[int](ctx, db, `SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE `+strings.Join(s.where, " AND ")+
-		` ORDER BY `+order+` LIMIT `+s.arg(limit+1)+` OFFSET `+s.arg(q.offset), s.args)
+		` ORDER BY `+sorted(keys)+` LIMIT `+s.arg(limit+1)+` OFFSET `+s.arg(q.offset), s.args)
 	if err != nil {
 		return nil, false, database.BadData(err)
 	}

@@ -250,3 +250,99 @@ func (k kind) refuses(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsOfObjects: each kind of store makes an object of parts, in whatever order they arrive, and has nothing of them if they are given up.
+func TestPartsOfObjects(t *testing.T) {
+	for name, start := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start(t).parted(t)
+		})
+	}
+}
+
+func (k kind) parted(t *testing.T) {
+	ctx, key := t.Context(), "p/1/in parts/ü.bin"
+	const large = 5 << 20 // S3 wants so much of all parts but the last
+	texts := []string{strings.Repeat("a", large), strings.Repeat("b", large), "the end"}
+	begun := func() string {
+		id, err := k.BeginParts(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	put := func(id string, n int, text string) {
+		t.Helper()
+		if err := k.PutPart(ctx, key, id, n, strings.NewReader(text), int64(len(text))); err != nil {
+			t.Fatalf("part %d: %v", n, err)
+		}
+	}
+	id, other := begun(), begun()
+	for _, n := range []int{3, 1} {
+		put(id, n, texts[n-1])
+	}
+	put(other, 1, "of another upload")
+	if _, err := k.FinishParts(ctx, key, id, 3, 1<<40); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "part 2 of 3") {
+		t.Errorf("without the second part: %v", err)
+	}
+	put(id, 2, "is replaced")
+	put(id, 2, texts[1])
+	if _, err := k.FinishParts(ctx, key, id, 3, 2*large); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("over the limit: %v", err)
+	}
+	if err := k.DropParts(ctx, key, other); err != nil {
+		t.Error(err)
+	}
+	if size, err := k.FinishParts(ctx, key, id, 3, 1<<40); err != nil || size != int64(2*large+len(texts[2])) {
+		t.Fatalf("%d bytes: %v", size, err)
+	}
+	body, o, err := k.Get(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(body)
+	if err != nil || string(got) != strings.Join(texts, "") || o.Size != int64(len(got)) {
+		t.Errorf("the object has %d bytes of %d: %v", len(got), o.Size, err)
+	}
+	if list, err := k.List(ctx, "p/1/"); err != nil || len(list) != 1 {
+		t.Errorf("%v is there: %v", list, err)
+	}
+	if err := k.DropParts(ctx, key, id); err != nil {
+		t.Errorf("dropped after its end: %v", err)
+	}
+	if addresses, err := k.SignParts(ctx, key, "an id", 2, time.Minute); err != nil || len(addresses) != 0 && len(addresses) != 2 {
+		t.Errorf("%v: %v", addresses, err)
+	}
+}
+
+// TestManyPartsOfGoogle: Google's storage makes one object of as many parts as one call takes, so more need several calls.
+func TestManyPartsOfGoogle(t *testing.T) {
+	k := ofGCS(t)
+	id, err := k.BeginParts(t.Context(), "many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	const n = 2*composed + 3
+	for i := range n {
+		text := fmt.Sprintf("part %d;", i)
+		want.WriteString(text)
+		if err := k.PutPart(t.Context(), "many", id, i+1, strings.NewReader(text), int64(len(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := k.FinishParts(t.Context(), "many", id, n, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	body, _, err := k.Get(t.Context(), "many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(body); err != nil || string(got) != want.String() {
+		t.Errorf("%q: %v", got, err)
+	}
+	if list, err := k.List(t.Context(), ""); err != nil || len(list) != 1 {
+		t.Errorf("%v is there: %v", list, err)
+	}
+}

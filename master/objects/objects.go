@@ -64,6 +64,12 @@ type store interface {
 	remove(ctx context.Context, key string) error
 	// put writes an object.
 	put(ctx context.Context, key string, from *io.SectionReader) error
+	// begin, putPart, parts, finish and drop write an object in parts (parts.go).
+	begin(ctx context.Context, key string) (id string, err error)
+	putPart(ctx context.Context, key, id string, n int, from *io.SectionReader) error
+	parts(ctx context.Context, key, id string) ([]part, error)
+	finish(ctx context.Context, key, id string, list []part) error
+	drop(ctx context.Context, key, id string) error
 	// at is the address of a key for messages: s3://bucket/key.
 	at(key string) string
 	// fault converts an error of a call.
@@ -204,12 +210,17 @@ func (b *Bucket) Remove(ctx context.Context, key string) error {
 
 // Put writes an object, or replaces it. The store must read from time to time, not within a limit for the whole object.
 func (b *Bucket) Put(ctx context.Context, key string, from io.ReaderAt, size int64) error {
+	return b.sending(ctx, key, from, size, func(ctx context.Context, body *io.SectionReader) error { return b.store.put(ctx, key, body) })
+}
+
+// sending makes a call with a body, which ends when the store reads nothing for too long.
+func (b *Bucket) sending(ctx context.Context, key string, from io.ReaderAt, size int64, call func(ctx context.Context, body *io.SectionReader) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(b.silent, func() { cancel(errSilent) })
 	defer silent.Stop()
 	read := sent{from, func() { silent.Reset(b.silent) }}
-	if err := b.store.put(ctx, key, io.NewSectionReader(read, 0, size)); err != nil {
+	if err := call(ctx, io.NewSectionReader(read, 0, size)); err != nil {
 		return b.fault(ctx, err, key)
 	}
 	return nil

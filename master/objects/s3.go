@@ -135,7 +135,7 @@ func (s *s3Store) fault(err error, what, remedy string) error {
 	}
 	text := fault.ClipTo(strings.TrimSpace(said.ErrorCode()+" "+said.ErrorMessage()), maxText)
 	switch said.ErrorCode() {
-	case "NoSuchKey", "NotFound", "NoSuchBucket":
+	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchUpload":
 		return fault.Wrap(fault.NotFound, err, "there is no %s", what)
 	case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken":
 		return fault.Wrap(fault.Unavailable, err, "the store rejects these credentials for %s (%s)%s", what, said.ErrorCode(), remedy)

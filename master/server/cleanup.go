@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/attempts"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/contexts"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/tasks"
@@ -32,6 +33,18 @@ func (m *master) cleanUp(ctx context.Context) {
 		if _, err := tasks.DropPasses(ctx, m.db); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove expired tickets and cookies of tasks", "error", err)
 		}
+		m.dropUploads(ctx)
+	}
+}
+
+// dropUploads removes the parts of files that nobody has completed.
+func (m *master) dropUploads(ctx context.Context) {
+	roots, err := m.cfg.checkpointRoots()
+	if err == nil {
+		_, err = checkpoints.Deps{DB: m.db, Roots: roots, Bucket: m.bucket}.DropUploads(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("could not remove the parts of files that nobody has completed", "error", err)
 	}
 }
 

@@ -114,6 +114,7 @@ func (m *master) apiConfig() (api.Config, error) {
 	if c.CheckpointStorage, err = m.cfg.storage(); err != nil {
 		return c, err
 	}
+	c.FilesThroughMaster = m.cfg.FilesThroughMaster
 	if c.CheckpointRoots, err = m.cfg.checkpointRoots(); err != nil {
 		return c, err
 	}

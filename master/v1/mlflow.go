@@ -134,6 +134,9 @@ type (
 		Value     float64 `json:"value"`
 		Timestamp Bare    `json:"timestamp"` // milliseconds
 		Step      Bare    `json:"step"`
+		ModelID   string  `json:"model_id,omitempty"` // of one model of the run
+		Dataset   string  `json:"dataset_name,omitempty"`
+		Digest    string  `json:"dataset_digest,omitempty"`
 	}
 	MLflowRunInfo struct {
 		RunID          string `json:"run_id"`
@@ -221,6 +224,9 @@ type (
 		Value     float64 `json:"value"`
 		Timestamp Bare    `json:"timestamp"`
 		Step      Bare    `json:"step"`
+		ModelID   string  `json:"model_id"`
+		Dataset   string  `json:"dataset_name"`
+		Digest    string  `json:"dataset_digest"`
 	}
 	MLflowLogBatchRequest struct {
 		RunID   string         `json:"run_id"`

@@ -54,6 +54,8 @@ type (
 		Step      Bare    `json:"step"`
 		ModelID   string  `json:"model_id"`
 		RunID     string  `json:"run_id"`
+		Dataset   string  `json:"dataset_name,omitempty"`
+		Digest    string  `json:"dataset_digest,omitempty"`
 	}
 	MLflowModel struct {
 		Info MLflowModelInfo `json:"info"`
@@ -93,13 +95,20 @@ type (
 	MLflowModelOrder struct {
 		Field     string `json:"field_name"`
 		Ascending *bool  `json:"ascending"`
+		Dataset   string `json:"dataset_name"`
+		Digest    string `json:"dataset_digest"`
+	}
+	MLflowModelDataset struct {
+		Dataset string `json:"dataset_name"`
+		Digest  string `json:"dataset_digest"`
 	}
 	MLflowSearchModelsRequest struct {
-		ExperimentIDs []string           `json:"experiment_ids"`
-		Filter        string             `json:"filter"`
-		MaxResults    int                `json:"max_results"`
-		OrderBy       []MLflowModelOrder `json:"order_by"`
-		PageToken     string             `json:"page_token"`
+		ExperimentIDs []string             `json:"experiment_ids"`
+		Filter        string               `json:"filter"`
+		Datasets      []MLflowModelDataset `json:"datasets"`
+		MaxResults    int                  `json:"max_results"`
+		OrderBy       []MLflowModelOrder   `json:"order_by"`
+		PageToken     string               `json:"page_token"`
 	}
 	MLflowModelOutput struct {
 		ID   string `json:"model_id"`

@@ -105,7 +105,7 @@ EOT
   vault write "$aws/roles/detent-reader" credential_type=assumed_role role_arns="$arn" \
     default_sts_ttl="$ttl" max_sts_ttl="$ttl" policy_document=- <<EOT
 {"Version": "2012-10-17", "Statement": [
-  {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], "Resource": $objects},
+  {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], "Resource": $objects},
   {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": $buckets}]}
 EOT
 fi

@@ -57,6 +57,29 @@ client.delete_logged_model_tag(info.model_id, "note")
 same({k: v for k, v in client.get_logged_model(info.model_id).tags.items() if not k.startswith("mlflow.")}, {"team": "b"})
 failing("RESOURCE_DOES_NOT_EXIST", lambda: client.get_logged_model("m-" + "0" * 32))
 
+# Metrics of a single model, also by data set.
+with mlflow.start_run() as several:
+    models = [client.create_logged_model(experiment, name=f"try {i}", source_run_id=several.info.run_id) for i in range(2)]
+    for i, model in enumerate(models):
+        for step in range(2):
+            client.log_metric(several.info.run_id, "score", i + step / 4, step=step, model_id=model.model_id, timestamp=1_700_000_000_000 + 10 * i + step)
+    client.log_metric(several.info.run_id, "score", 7, step=9, model_id=models[0].model_id, timestamp=1_700_000_000_100, dataset_name="test", dataset_digest="abc")
+found = client.get_logged_model(models[1].model_id).metrics
+same(max((m.step, m.value, m.run_id, m.model_id) for m in found if m.key == "score"), (1, 1.25, several.info.run_id, models[1].model_id))
+ids = {m.model_id: i for i, m in enumerate(models)}
+
+
+def tried(**args):
+    return [ids[m.model_id] for m in client.search_logged_models([experiment], filter_string=args.pop("filter", "name LIKE 'try%'"), **args)]
+
+
+same(tried(order_by=[{"field_name": "metrics.score", "ascending": True}]), [1, 0])
+same(tried(order_by=[{"field_name": "metrics.score", "ascending": False}]), [0, 1])
+same(tried(filter="name LIKE 'try%' AND metrics.score > 6"), [0])
+same(tried(datasets=[{"dataset_name": "test", "dataset_digest": "abc"}]), [0])
+same(tried(datasets=[{"dataset_name": "test", "dataset_digest": "other"}]), [])
+same(tried(filter="metrics.score < 6", datasets=[{"dataset_name": "test"}]), [])
+
 # The registry.
 same([v.version for v in client.search_model_versions(f"name = '{name}'")], ["1"])
 first = client.get_model_version(name, "1")

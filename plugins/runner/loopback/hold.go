@@ -105,7 +105,7 @@ func (h *holder) policy(req *http.Request) masters.Policy {
 var waits = regexp.MustCompile(`/(all_gather|rendezvous)$`)
 
 // reports matches the calls with which a task reports about itself, which are idempotent.
-var reports = regexp.MustCompile(`^(/mlflow/api/2.0/mlflow/(runs/(update|log-[a-z]+|set-tag|search)|experiments/search)|/api/v1/(` + strings.Join([]string{
+var reports = regexp.MustCompile(`^(/mlflow/api/2.0/mlflow/(runs/(update|log-[a-z]+|set-tag|search)|experiments/search)|/mlflow/api/2.0/mlflow-artifacts/mpu/(create|complete|abort)/.+|/api/v1/(` + strings.Join([]string{
 	`trials/\d+/(metrics|progress|early_exit|runner/metadata|profiler/.*|training_metrics|validation_metrics|searcher/completed_operation)`,
 	`allocations/.+`, `detent/.+`, `checkpoints(/.*)?`, `runs/start`, `runs/\d+/metadata`, `task/logs`, `trial-source-info`, `notebooks/.+/report_idle`,
 }, "|") + `))$`)

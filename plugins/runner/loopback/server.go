@@ -94,7 +94,7 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, maxOthers), holder: newHolder(cfg), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{
-		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder chooses the master for each try
+		Rewrite:       s.rewrite,
 		Transport:     s.holder,
 		FlushInterval: -1,
 		BufferPool:    &tunnel.Buffers{},
@@ -115,6 +115,12 @@ func Listen(cfg Config) (*Server, error) {
 	}()
 	return s, nil
 }
+
+// addressHeader says to the master at which address the program has reached it: MLflow's client asks the master for addresses.
+const addressHeader = "X-Detent-Address"
+
+// rewrite changes a request before it is sent. The holder chooses the master for each try.
+func (s *Server) rewrite(r *httputil.ProxyRequest) { r.Out.Header.Set(addressHeader, s.URL()) }
 
 // URL is the address to give to the program.
 func (s *Server) URL() string { return "http://" + s.ln.Addr().String() }

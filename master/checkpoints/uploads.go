@@ -1,0 +1,317 @@
+package checkpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Large files arrive in parts, each with a request of its own, in any order. Where the store signs addresses, programs send the parts
+// there, and the master sees none of them; else they send them to the master. Nobody reads the file before it is complete.
+
+const (
+	MaxUploadParts = 5000           // of a file: their addresses have a kilobyte each
+	maxUploads     = 100            // of a run or a model at once
+	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
+	linkLife       = time.Hour      // and for a download
+	uploadsLast    = 2 * 24 * time.Hour
+)
+
+// A PartedBucket is an object storage that the master can write in parts.
+type PartedBucket interface {
+	WritableBucket
+	BeginParts(ctx context.Context, key string) (id string, err error)
+	// SignParts returns addresses for parts 1 to n, and SignGet one for an object; none if the store needs credentials.
+	SignParts(ctx context.Context, key, id string, n int, life time.Duration) ([]string, error)
+	SignGet(ctx context.Context, key string, life time.Duration) (string, error)
+	PutPart(ctx context.Context, key, id string, n int, from io.ReaderAt, size int64) error
+	FinishParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
+	DropParts(ctx context.Context, key, id string) error
+}
+
+// partedTarget is a target that can be written in parts. An upload has the name that begin gives it.
+type partedTarget interface {
+	target
+	begin(ctx context.Context, name string) (store string, err error)
+	signParts(ctx context.Context, name, store string, n int) ([]string, error)
+	putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error
+	finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error)
+	drop(ctx context.Context, name, store string) error
+	link(ctx context.Context, name string) (string, error)
+}
+
+// BeginUpload begins a file of so many parts. Each part has a signed address, or else the master gets the parts.
+func (d Deps) BeginUpload(ctx context.Context, id, name string, parts int) (upload string, addresses []string, err error) {
+	if parts < 1 || parts > MaxUploadParts {
+		return "", nil, fault.New(fault.Invalid, "num_parts: %d is not between 1 and %d; send larger parts (MLFLOW_MULTIPART_UPLOAD_CHUNK_SIZE)", parts, MaxUploadParts)
+	}
+	to, err := d.partsOf(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	defer to.Close()
+	if err := d.admitLogged(ctx, id, name, 0); err != nil {
+		return "", nil, err
+	}
+	store, err := to.begin(ctx, name)
+	if err != nil {
+		return "", nil, err
+	}
+	if addresses, err = to.signParts(ctx, name, store, parts); err == nil {
+		upload, err = addUpload(ctx, d.DB, id, name, parts, store)
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, to.drop(context.WithoutCancel(ctx), name, store))
+	}
+	return upload, addresses, nil
+}
+
+// WritePart writes a part of a file.
+func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, from io.ReaderAt, size int64) error {
+	u, err := uploadOf(ctx, d.DB, id, name, upload)
+	switch {
+	case err != nil:
+		return err
+	case u.Finished:
+		return fault.New(fault.Conflict, "file %s is complete already", name)
+	case n < 1 || n > u.Parts:
+		return fault.New(fault.Invalid, "part: %d is not between 1 and %d", n, u.Parts)
+	}
+	if err := d.admitLogged(ctx, id, name, size); err != nil {
+		return err
+	}
+	to, err := d.partsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	return to.putPart(ctx, name, u.Store, n, from, size)
+}
+
+// FinishUpload makes the file of its parts, and records it.
+func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
+	u, err := uploadOf(ctx, d.DB, id, name, upload)
+	if err != nil || u.Finished {
+		return err
+	}
+	s, err := stateOfLogged(ctx, d.DB, id, name)
+	if err == nil {
+		err = s.check(id)
+	}
+	if err != nil {
+		return err
+	}
+	to, err := d.partsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	size, err := to.finish(ctx, name, u.Store, u.Parts, maxLoggedBytes-s.Size)
+	if err == nil {
+		err = d.record(ctx, to, id, name, size)
+	}
+	if err == nil {
+		err = finishUpload(ctx, d.DB, upload)
+	}
+	return err
+}
+
+// DropUpload removes the parts of a file that is not complete.
+func (d Deps) DropUpload(ctx context.Context, id, name, upload string) error {
+	u, err := uploadOf(ctx, d.DB, id, name, upload)
+	if fault.Is(err, fault.NotFound) || err == nil && u.Finished {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.dropParts(ctx, u)
+}
+
+func (d Deps) dropParts(ctx context.Context, u upload) error {
+	if !u.Finished {
+		to, err := d.partsOf(ctx, u.Checkpoint)
+		if err == nil {
+			err = errors.Join(to.drop(ctx, u.Name, u.Store), to.Close())
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) { // what is not there needs no removal
+			return err
+		}
+	}
+	return removeUpload(ctx, d.DB, u.ID)
+}
+
+// DropUploads removes what programs have begun to send and have not completed within two days, or whose files are being removed.
+func (d Deps) DropUploads(ctx context.Context) (n int, err error) {
+	list, err := oldUploads(ctx, d.DB, uploadsLast)
+	for _, u := range list {
+		if failed := d.dropParts(ctx, u); failed != nil {
+			err = errors.Join(err, fmt.Errorf("the parts of %s of checkpoint %s: %w", u.Name, u.Checkpoint, failed))
+			continue
+		}
+		n++
+	}
+	return n, err
+}
+
+// LinkLogged is the signed address of a file, and its size; "" if its store signs none.
+func (d Deps) LinkLogged(ctx context.Context, id, name string) (address string, size int64, err error) {
+	known, err := loggedSize(ctx, d.DB, id, name)
+	if err == nil && known == nil {
+		err = noArtifact(name)
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	to, err := d.partsOf(ctx, id)
+	if fault.Is(err, fault.Unimplemented) {
+		return "", *known, nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	defer to.Close()
+	address, err = to.link(ctx, name)
+	return address, *known, err
+}
+
+// partsOf opens the storage of logged files.
+func (d Deps) partsOf(ctx context.Context, id string) (partedTarget, error) {
+	k, err := loggedByID(ctx, d.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	to, err := d.openTarget(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if o, objects := to.(objectSource); objects {
+		bucket, can := o.bucket.(PartedBucket)
+		if !can {
+			return nil, errors.Join(fault.New(fault.Unimplemented, "this master writes no files to the storage of the experiment"), to.Close())
+		}
+		return partedObjects{o, bucket, !d.Unsigned}, nil
+	}
+	return partedFolder{to.(folderSource)}, nil
+}
+
+// partedObjects is a checkpoint in a bucket.
+type partedObjects struct {
+	objectSource
+	to    PartedBucket
+	signs bool
+}
+
+func (o partedObjects) begin(ctx context.Context, name string) (string, error) {
+	return o.to.BeginParts(ctx, o.prefix+name)
+}
+
+func (o partedObjects) signParts(ctx context.Context, name, store string, n int) ([]string, error) {
+	if !o.signs {
+		return nil, nil
+	}
+	return o.to.SignParts(ctx, o.prefix+name, store, n, uploadLife)
+}
+
+func (o partedObjects) putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error {
+	return o.to.PutPart(ctx, o.prefix+name, store, n, from, size)
+}
+
+func (o partedObjects) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
+	return o.to.FinishParts(ctx, o.prefix+name, store, n, most)
+}
+
+func (o partedObjects) drop(ctx context.Context, name, store string) error {
+	return o.to.DropParts(ctx, o.prefix+name, store)
+}
+
+func (o partedObjects) link(ctx context.Context, name string) (string, error) {
+	if !o.signs {
+		return "", nil
+	}
+	return o.to.SignGet(ctx, o.prefix+name, linkLife)
+}
+
+// partedFolder is a checkpoint in a folder. The parts of an upload are files of a folder beside the others.
+type partedFolder struct{ folderSource }
+
+func partName(store string, n int) string { return path.Join(store, fmt.Sprintf("%05d", n)) }
+
+func (f partedFolder) begin(_ context.Context, name string) (string, error) {
+	store := "detent-upload-" + uuid.NewString()
+	if err := f.Mkdir(store, 0o755); err != nil {
+		return "", unwritten(err, name)
+	}
+	return store, nil
+}
+
+func (f partedFolder) signParts(context.Context, string, string, int) ([]string, error) {
+	return nil, nil
+}
+
+func (f partedFolder) link(context.Context, string) (string, error) { return "", nil }
+
+func (f partedFolder) putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error {
+	if _, err := f.Stat(store); errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.Conflict, err, "the upload of file %s was removed", name)
+	}
+	return f.put(ctx, partName(store, n), from, size)
+}
+
+// finish copies the parts into one file and moves it to its place. A part of a failed try stays until the next one or until drop.
+func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error) {
+	for i := range n {
+		info, err := f.Stat(partName(store, i+1))
+		if err != nil {
+			return 0, fault.Wrap(fault.Invalid, err, "part %d of %d has not arrived", i+1, n)
+		}
+		size += info.Size()
+	}
+	if size > most {
+		return 0, fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", size, most)
+	}
+	beside := path.Join(store, "whole-"+uuid.NewString())
+	file, err := f.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return 0, unwritten(err, name)
+	}
+	for i := 0; i < n && err == nil; i++ {
+		err = f.appendTo(ctx, file, partName(store, i+1))
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = f.moveTo(beside, name)
+	}
+	if err != nil {
+		return 0, errors.Join(unwritten(err, name), f.Remove(beside))
+	}
+	return size, f.drop(ctx, name, store)
+}
+
+func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	from, err := f.Open(part)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	_, err = io.Copy(file, from)
+	return err
+}
+
+func (f partedFolder) drop(_ context.Context, name, store string) error {
+	if err := f.RemoveAll(store); err != nil {
+		return unwritten(err, name)
+	}
+	return nil
+}
