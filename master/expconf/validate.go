@@ -34,7 +34,7 @@ func (c Config) Validate() error {
 	k.section("", &c)
 	c.checkIdentity(k)
 	c.checkSpace(k)
-	c.checkLaunchers(k)
+	c.checkTrialClass(k)
 	k.stored(&c)
 	return document.AsError(k.problems)
 }

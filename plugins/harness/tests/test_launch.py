@@ -220,6 +220,47 @@ def test_signals_reach_the_workers(tmp_path: pathlib.Path, make_task: MakeTask) 
     assert process.returncode == (1 if HAS_TORCH else 9)
 
 
+SAVES_AT_A_SIGNAL = (
+    "got = []\n"
+    "def save(number, _):\n"
+    "    got.append(number)\n"
+    "    time.sleep(0.5)\n"
+    "    note(got, 'saved')\n"
+    "    sys.exit(code)\n"
+    "if RANK == '0' or both:\n"
+    "    for name in ('SIGTERM', 'SIGUSR1'): signal.signal(getattr(signal, name), save)\n"
+    "note('ready')\n"
+    "while True: signal.pause()\n"
+)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    ("both", "code", "want"),
+    [(True, 0, 0), (False, 0, 128), (True, 9, 1 if HAS_TORCH else 9)],
+    ids=["all save", "one saves", "saving fails"],
+)
+def test_a_signal_preempts_the_workers(
+    tmp_path: pathlib.Path, make_task: MakeTask, signum: int, both: bool, code: int, want: int
+) -> None:
+    """The runner sends a signal to the process group: each worker gets it once, and has its time.
+
+    A worker that knows no signal ends by it, and the other one still saves. The launcher's exit code
+    says that all have saved, or ended by the signal.
+    """
+    make_task(DET_SLOT_IDS="[0,1]")
+    script = program(tmp_path, f"both, code = {both}, {code}\n{SAVES_AT_A_SIGNAL}")
+    command = [sys.executable, "-m", "determined.launch.torch_distributed", *script]
+    process = subprocess.Popen(command, env=environment(), start_new_session=True)
+    for rank in range(2):
+        wait_until((tmp_path / f"found-{rank}.json").exists)
+    os.killpg(process.pid, signum)
+    assert process.wait(PATIENCE) == want + (signum if want == 128 else 0)
+    if code == 0:
+        for rank in range(2 if both else 1):
+            assert noted(tmp_path, rank, "saved") == [signum]
+
+
 def test_arguments() -> None:
     parse = torch_distributed.parse
     script = ["python3", "train.py", "--lr", "1"]
