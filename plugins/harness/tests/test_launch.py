@@ -238,7 +238,7 @@ SAVES_AT_A_SIGNAL = (
 @pytest.mark.parametrize(
     ("both", "code", "want"),
     [(True, 0, 0), (False, 0, 128), (True, 9, 1 if HAS_TORCH else 9)],
-    ids=["all save", "one saves", "saving fails"],
+    ids=["all_save", "one_saves", "saving_fails"],
 )
 def test_a_signal_preempts_the_workers(
     tmp_path: pathlib.Path, make_task: MakeTask, signum: int, both: bool, code: int, want: int
@@ -338,6 +338,20 @@ def test_options_of_torchrun(tmp_path: pathlib.Path, make_task: MakeTask) -> Non
     done = launch("--max_restarts", "1", "--log_dir", str(tmp_path / "logs"), "--", *script)
     assert done.returncode == 0, done.stderr
     assert [noted(tmp_path, rank) for rank in range(2)] == ["1", "1"]
+
+
+@with_torch
+def test_torchrun_notes_its_signal(tmp_path: pathlib.Path) -> None:
+    """What the runner reads when torchrun exits with code 1 (plugins/runner/attempt/torchrun.go)."""
+    script = program(tmp_path, "note('ready')\nsignal.pause()\n")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", script[1]]
+    error = tmp_path / "error.json"
+    process = subprocess.Popen(command, env=environment(TORCHELASTIC_ERROR_FILE=str(error)))
+    wait_until((tmp_path / "found-0.json").exists)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 1
+    message = json.loads(error.read_text())["message"]["message"]
+    assert message == f"SignalException: Process {process.pid} got signal: {signal.SIGTERM.value}"
 
 
 @with_torch
