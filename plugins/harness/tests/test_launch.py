@@ -245,8 +245,8 @@ def test_a_signal_preempts_the_workers(
 ) -> None:
     """The runner sends a signal to the process group: each worker gets it once, and has its time.
 
-    A worker that knows no signal ends by it, and the other one still saves. The launcher's exit code
-    says that all have saved, or ended by the signal.
+    A worker that knows no signal ends by it, and the other one still saves. The launcher's exit
+    code says that all have saved, or ended by the signal.
     """
     make_task(DET_SLOT_IDS="[0,1]")
     script = program(tmp_path, f"both, code = {both}, {code}\n{SAVES_AT_A_SIGNAL}")
@@ -342,7 +342,7 @@ def test_options_of_torchrun(tmp_path: pathlib.Path, make_task: MakeTask) -> Non
 
 @with_torch
 def test_torchrun_notes_its_signal(tmp_path: pathlib.Path) -> None:
-    """What the runner reads when torchrun exits with code 1 (plugins/runner/attempt/torchrun.go)."""
+    """The runner reads this if torchrun exits with code 1 (plugins/runner/attempt/torchrun.go)."""
     script = program(tmp_path, "note('ready')\nsignal.pause()\n")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", script[1]]
     error = tmp_path / "error.json"

@@ -77,8 +77,8 @@ def run_child(command: List[str], variables: Mapping[str, str]) -> int:
     """Run a program that starts workers; return its exit code as a shell would give it.
 
     Signals are sent to the workers, and to the program if it has started none; a second one that
-    ends is sent to both. Workers have as long as they need after the first. If the program fails, all
-    its descendants are ended.
+    ends is sent to both. Workers have as long as they need after the first. If the program fails,
+    all its descendants are ended.
     """
     _descendants.adopt_orphans()
     with ends() as found:
