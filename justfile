@@ -210,7 +210,7 @@ torch-test: made
     @python="$({{ ready }} python torch)" && test="{{ again }} pytest -C plugins/harness" && \
         $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py tests/test_reference.py tests/test_signals.py && \
         $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_deepspeed.py && \
-        $test -- "$python" -m pytest tests/test_launch.py tests/test_launchers.py -k 'options_of_torchrun or one_slot or killed_rank or gradients or deepspeed_starts'
+        $test -- "$python" -m pytest tests/test_launch.py tests/test_launchers.py -k 'options_of_torchrun or one_slot or killed_rank or gradients or one_saves or notes_its_signal or deepspeed_starts'
 
 # the pages: types, the tests of their parts, and what the first page costs (in a browser: ui-stories)
 ui-test: ui

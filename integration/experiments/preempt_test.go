@@ -1,10 +1,13 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,225 +17,396 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// counter is a script without any package. It counts steps, continues after the number in its file, and ends when a file "stop"
-// exists. Its first argument is the folder; the others are shell code that runs at its start and after each step.
+// A signalled is a program that knows only signals, and none of Detent's packages. It says after which step it begins, and which step it
+// has saved in which time; the file "reached" has its last step, and it ends when there is a file "stop".
+type signalled struct {
+	name       string
+	files      map[string]string
+	entrypoint string // without the folder, which is its last argument
+	config     string
+	python     string // a Python environment; "": the system's
+	times      int    // how often it is preempted
+	thorough   int    // how often just nightly preempts it
+}
+
+// saving saves into a folder that its runner keeps.
+const saving = "preemption: {signal: %s, grace: 60s, always: true}\nresume: {path: out}\n"
+
+var signalledPrograms = []signalled{
+	{name: "a shell script", files: map[string]string{"count.sh": counter}, entrypoint: "sh count.sh", config: fmt.Sprintf(saving, "SIGTERM"), times: 3, thorough: 40},
+	{name: "Python at SIGUSR1", files: rig.Script(wakes), entrypoint: "python3 train.py", config: fmt.Sprintf(saving, "SIGUSR1"), thorough: 20},
+	{name: "two ranks of determined.launch at SIGUSR1", files: rig.Script(wakes), entrypoint: "python3 -m determined.launch.torch_distributed -- python3 train.py",
+		config: fmt.Sprintf(saving, "SIGUSR1") + "resources: {slots_per_trial: 2}\n", times: 1},
+	{name: "two ranks of determined.launch with PyTorch at SIGUSR1", files: rig.Script(wakes), entrypoint: "python3 -m determined.launch.torch_distributed -- python3 train.py",
+		config: fmt.Sprintf(saving, "SIGUSR1") + "resources: {slots_per_trial: 2}\n", python: "torch", thorough: 8},
+	{name: "two ranks of torchrun at SIGTERM", files: rig.Script(wakes), entrypoint: "torchrun --nproc_per_node 2 train.py",
+		config: fmt.Sprintf(saving, "SIGTERM") + "resources: {slots_per_trial: 2}\n", python: "torch", thorough: 8},
+	{name: "Transformers' Trainer", files: rig.Script(trainer), entrypoint: "python3 train.py", config: "preemption: {signal: SIGTERM}\nresume: {path: out}\n", python: "torch", thorough: 12},
+	{name: "Lightning", files: rig.Script(lightning), entrypoint: "python3 train.py", config: "preemption: {signal: SIGTERM}\nresume: {path: out}\n", python: "torch", thorough: 12},
+}
+
 const counter = `
 exec 2>/dev/null
-folder=$1 start=$2 each=$3
-n=$(cat $folder/count || echo 0)
-save() { echo $n > $folder/new && mv $folder/new $folder/count; }
-eval "$start"
+mkdir -p out
+n=$(cat out/count || echo 0)
+save() {
+	began=$(date +%s%N)
+	echo $n > out/new && mv out/new out/count
+	echo "saved $n in $((($(date +%s%N)-began)/1000)) us"
+}
+trap 'save; exit 0' TERM
 echo "begins after $n"
-while [ ! -e $folder/stop ]; do
+while [ ! -e $1/stop ]; do
 	n=$((n+1))
-	echo $n > $folder/part && mv $folder/part $folder/reached
-	eval "$each"
+	echo $n > $1/part && mv $1/part $1/reached
 	sleep 0.1
 done
-echo "ends after $n"
 `
 
-// A counting is an experiment that runs the script.
-type counting struct {
-	r      *rig.Rig
+// wakes saves after the step in which it gets a signal, as NeMo and others do that Slurm wakes before the end of their time.
+const wakes = `
+import os, pathlib, signal, sys, time, zlib
+
+rank, folder, out = os.environ.get("RANK", "0"), pathlib.Path(sys.argv[1]), pathlib.Path("out")
+asked = []
+for name in ("SIGUSR1", "SIGTERM"):
+    signal.signal(getattr(signal, name), lambda number, _: asked.append(number))
+out.mkdir(exist_ok=True)
+step = int.from_bytes((out / "state").read_bytes()[:8], "big") if (out / "state").exists() else 0
+weights = os.urandom(1 << 20) * 48
+if rank == "0":
+    print("begins after", step, flush=True)
+while not (folder / "stop").exists():
+    time.sleep(0.1)
+    step += 1
+    if rank == "0":
+        (folder / "part").write_text(str(step))
+        os.replace(folder / "part", folder / "reached")
+    if asked:
+        if len(asked) > 1:
+            print("it got the signals", asked, flush=True)
+        if rank == "0":
+            began = time.perf_counter()
+            with open(out / "new", "wb") as file:
+                file.write(step.to_bytes(8, "big") + zlib.compress(weights))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(out / "new", out / "state")
+            print("saved", step, "in", round((time.perf_counter() - began) * 1e6), "us", flush=True)
+        sys.exit(0)
+`
+
+const trainer = `
+import os, pathlib, sys, time, torch, transformers
+
+folder = pathlib.Path(sys.argv[1])
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Sequential(torch.nn.Linear(1, 1000), torch.nn.Linear(1000, 1000), torch.nn.Linear(1000, 1))
+
+    def forward(self, x, labels):
+        return {"loss": ((self.w(x) - labels) ** 2).mean()}
+
+class Steps(transformers.TrainerCallback):
+    begun = False
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        if not self.begun:
+            print("begins after", state.global_step, flush=True)
+        self.begun = True
+
+    def on_step_end(self, args, state, control, **kwargs):
+        (folder / "part").write_text(str(state.global_step))
+        os.replace(folder / "part", folder / "reached")
+        control.should_training_stop = control.should_training_stop or (folder / "stop").exists()
+        time.sleep(0.1)
+
+class Timed(transformers.Trainer):
+    def _save_checkpoint(self, *args, **kwargs):
+        began = time.perf_counter()
+        super()._save_checkpoint(*args, **kwargs)
+        print("saved", self.state.global_step, "in", round((time.perf_counter() - began) * 1e6), "us", flush=True)
+
+data = [{"x": [float(i)], "labels": [0.0]} for i in range(16)]
+args = transformers.TrainingArguments(
+    "out", max_steps=100000, per_device_train_batch_size=2, save_strategy="no", save_total_limit=1, report_to=[],
+    use_cpu=True, disable_tqdm=True, enable_jit_checkpoint=True, logging_strategy="no",
+)
+started = os.path.isdir("out") and any(name.startswith("checkpoint-") for name in os.listdir("out"))
+Timed(Model(), args, train_dataset=data, callbacks=[Steps()]).train(resume_from_checkpoint=started)
+`
+
+const lightning = `
+import os, pathlib, sys, time, torch
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import OnExceptionCheckpoint
+
+folder, last = pathlib.Path(sys.argv[1]), "out/on_exception.ckpt"
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Sequential(torch.nn.Linear(1, 1000), torch.nn.Linear(1000, 1000), torch.nn.Linear(1000, 1))
+
+    def training_step(self, batch, i):
+        return (self.w(batch) ** 2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.001)
+
+class Steps(pl.Callback):
+    begun = False
+
+    def on_train_batch_start(self, trainer, module, batch, i):
+        if not self.begun:
+            print("begins after", trainer.global_step, flush=True)
+        self.begun = True
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, i):
+        (folder / "part").write_text(str(trainer.global_step))
+        os.replace(folder / "part", folder / "reached")
+        trainer.should_stop = trainer.should_stop or (folder / "stop").exists()
+        time.sleep(0.1)
+
+class Timed(OnExceptionCheckpoint):
+    def on_exception(self, trainer, *args):
+        began = time.perf_counter()
+        super().on_exception(trainer, *args)
+        print("saved", trainer.global_step, "in", round((time.perf_counter() - began) * 1e6), "us", flush=True)
+
+data = torch.utils.data.DataLoader(torch.ones(16, 1), batch_size=2)
+pl.Trainer(
+    max_steps=100000, callbacks=[Steps(), Timed("out")], logger=False, accelerator="cpu",
+    enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=True,
+).fit(Model(), data, ckpt_path=last if os.path.exists(last) else None)
+`
+
+// A preemptee is the trial of such a program.
+type preemptee struct {
+	*rig.Rig
 	id     int
+	task   string
 	folder string
-	began  int // how often its script began
+	began  int // how often its program began
 }
 
-func (r signalRig) count(t *testing.T, config, start, each string) *counting {
+func submitSignalled(t *testing.T, r *rig.Rig, p signalled) *preemptee {
 	t.Helper()
 	folder := t.TempDir()
-	id := r.Submit(t, fmt.Sprintf("name: counts\nentrypoint: [sh, count.sh, %s, %q, %q]\nsearcher: {name: single, metric: loss, max_length: 1}\nmax_restarts: 0\n%s", folder, start, each, config),
-		map[string]string{"count.sh": counter})
-	return &counting{r: r.Rig, id: id, folder: folder}
+	config := fmt.Sprintf("name: %q\nentrypoint: %s %s\nsearcher: {name: single, metric: loss, max_length: 1}\nmax_restarts: 0\n%s", p.name, p.entrypoint, folder, p.config)
+	if p.python != "" {
+		config += fmt.Sprintf("environment: {environment_variables: [\"PATH=%s:/usr/local/bin:/usr/bin:/bin\", OMP_NUM_THREADS=1]}\n", rig.PythonOf(t, p.python))
+	}
+	id := r.Submit(t, config, p.files)
+	return &preemptee{Rig: r, id: id, task: r.Trial(t, id).TaskID, folder: folder}
 }
 
-type signalRig struct{ *rig.Rig }
-
-// number reads a number that the script has written.
-func (c *counting) number(t *testing.T, name string) (n int) {
+// reached is the last step of the program.
+func (p *preemptee) reached(t *testing.T) int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.folder, name))
+	text, err := os.ReadFile(filepath.Join(p.folder, "reached"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rig.Number(t, strings.TrimSpace(string(text)))
 }
 
-// begins waits until the script has begun once more and has counted, and returns where it began.
-func (c *counting) begins(t *testing.T) (after int) {
+var (
+	beginsAfter = regexp.MustCompile(`begins after (\d+)\n`)
+	savedIn     = regexp.MustCompile(`saved (\d+) in (\d+) us\n`)
+)
+
+// begins waits until the program has begun once more and has made two steps, and returns after which step it began.
+func (p *preemptee) begins(t *testing.T) (after int) {
 	t.Helper()
-	c.began++
-	var lines []string
-	rig.Eventually(t, fmt.Sprintf("experiment %d begins time %d", c.id, c.began), func() (bool, error) {
-		lines = nil
-		for line := range strings.Lines(c.r.Log(t, c.id)) {
-			if _, n, ok := strings.Cut(line, "begins after "); ok {
-				lines = append(lines, strings.TrimSpace(n))
-			}
-		}
-		return len(lines) >= c.began, fmt.Errorf("it began after %v", lines)
+	p.began++
+	var lines [][]string
+	rig.Eventually(t, fmt.Sprintf("the program of experiment %d begins time %d", p.id, p.began), func() (bool, error) {
+		log := p.Log(t, p.id)
+		lines = beginsAfter.FindAllStringSubmatch(log, -1)
+		return len(lines) >= p.began, fmt.Errorf("its log has:\n%s", log)
 	})
-	after = rig.Number(t, lines[c.began-1])
-	rig.Eventually(t, "it counts on", func() (bool, error) { return c.number(t, "reached") > after, nil })
+	after = rig.Number(t, lines[p.began-1][1])
+	rig.Eventually(t, "it makes steps", func() (bool, error) {
+		_, err := os.Stat(filepath.Join(p.folder, "reached"))
+		return err == nil && p.reached(t) >= after+2, err
+	})
 	return after
 }
 
-// free waits until no attempt of the experiment holds slots.
-func (c *counting) free(t *testing.T) {
+// freed waits until the newest attempt has ended, and returns how long after its preemption it held its slots.
+func (p *preemptee) freed(t *testing.T) time.Duration {
 	t.Helper()
-	task := c.r.Trial(t, c.id).TaskID
-	rig.Eventually(t, fmt.Sprintf("the slots of experiment %d are free", c.id), func() (bool, error) {
-		tasks, err := c.r.Client.Tasks(t.Context())
-		for id, a := range tasks {
-			if a.TaskID == task && len(a.Resources) > 0 {
-				return false, fmt.Errorf("attempt %s runs", id)
-			}
-		}
-		return true, err
+	attempt := fmt.Sprintf("%s.%d", p.task, p.began)
+	rig.Eventually(t, fmt.Sprintf("the slots of attempt %s are free", attempt), func() (bool, error) {
+		return rig.Value[bool](t, p.Rig, `SELECT state = 'TERMINATED' FROM allocations WHERE id = $1`, attempt), nil
 	})
+	return time.Duration(rig.Value[float64](t, p.Rig, `SELECT extract(epoch FROM ended_at - preempt_at)::float8 FROM allocations WHERE id = $1`, attempt) * float64(time.Second))
 }
 
-func (c *counting) pause(t *testing.T) {
+func (p *preemptee) act(t *testing.T, action v1.Endpoint[v1.None, v1.Empty]) {
 	t.Helper()
-	if err := client.Act(t.Context(), c.r.Client, v1.PauseExperiment, c.id); err != nil {
+	if err := client.Act(t.Context(), p.Client, action, p.id); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *counting) activate(t *testing.T) {
+// maxSlots changes the limit of the experiment.
+func (p *preemptee) maxSlots(t *testing.T, most int) {
 	t.Helper()
-	if err := client.Act(t.Context(), c.r.Client, v1.ActivateExperiment, c.id); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// ends lets the script end, and checks the outcomes of the attempts: the last completed its trial, which no preemption
-// counts as a restart of.
-func (c *counting) ends(t *testing.T, outcomes ...string) {
-	t.Helper()
-	rig.Write(t, c.folder, "stop", "")
-	c.r.WaitState(t, c.id, v1.ExperimentStateCompleted)
-	trial := c.r.Trial(t, c.id)
-	resp, err := client.Send(t.Context(), c.r.Client, v1.ListTaskAttempts, v1.GetListRequest{}, trial.TaskID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.SortFunc(resp.Attempts, func(a, b v1.Attempt) int { return a.Run - b.Run })
-	var got []string
-	for _, a := range resp.Attempts {
-		got = append(got, fmt.Sprintf("%s: %s", a.Outcome, a.ExitReason))
-	}
-	if want := append(outcomes, "completed: "); !slices.Equal(got, want) || trial.Restarts != 0 {
-		t.Errorf("experiment %d had the attempts %q and %d restarts, want %q; its log:\n%s", c.id, got, trial.Restarts, want, c.r.Log(t, c.id))
-	}
-}
-
-// TestProgramsThatKnowOnlySignals: shell scripts that know nothing of Detent are preempted and continue from what they stored.
-func TestProgramsThatKnowOnlySignals(t *testing.T) {
-	r := signalRig{rig.Start(t)}
-	times := 3
-	if rig.Thorough() {
-		times = 100
-	}
-	// One saves when it gets its signal, at once, and exits with code 0, one saves every step and knows no signal, one ignores signals.
-	saves := r.count(t, "preemption: {signal: SIGUSR1, grace: 60s, always: true}", `trap 'save; echo saved $n; exit 0' USR1`, "")
-	dies := r.count(t, "resources: {slots_per_trial: 0}", "", "save")
-	ignores := r.count(t, "preemption: {grace: 1s}\nresources: {slots_per_trial: 0}", `trap "" TERM`, "save")
-	kept := r.keepsFolder(t)
-	var ends []string
-	var freed []time.Duration
-	for i := range times {
-		saves.begins(t)
-		asked := time.Now()
-		if i == 1 { // without room it is preempted as it is by a pause
-			r.slots(t, saves.id, 0)
-		} else {
-			saves.pause(t)
-		}
-		saves.free(t)
-		freed = append(freed, time.Since(asked))
-		if reached := saves.number(t, "reached"); reached-saves.number(t, "count") > 1 {
-			t.Errorf("preemption %d: it had reached step %d, and saved step %d", i, reached, saves.number(t, "count"))
-		}
-		if i == 1 {
-			r.slots(t, saves.id, 1)
-		} else {
-			saves.activate(t)
-		}
-		ends = append(ends, "preempted: it was preempted by SIGUSR1, and exited with exit code 0")
-	}
-	slices.Sort(freed)
-	t.Logf("%d preemptions; from the request until the slots were free: median %s, longest %s", times, freed[times/2], freed[times-1])
-	for _, c := range []*counting{dies, ignores} {
-		c.begins(t)
-		c.pause(t)
-	}
-	for _, c := range []*counting{dies, ignores} {
-		c.free(t)
-		reached := c.number(t, "reached")
-		c.activate(t)
-		if after := c.begins(t); reached-after > 1 {
-			t.Errorf("experiment %d had reached step %d, and begins again after step %d", c.id, reached, after)
-		}
-	}
-	dies.ends(t, "preempted: it was preempted by SIGTERM, and exited with exit code 143")
-	ignores.ends(t, "killed: the program did not exit within 1s of SIGTERM, which preempted it")
-	kept.continues(t)
-	if after := saves.begins(t); after != saves.number(t, "count") {
-		t.Errorf("it begins after step %d, and saved step %d", after, saves.number(t, "count"))
-	}
-	saves.ends(t, ends...)
-}
-
-// slots changes the limit of an experiment.
-func (r signalRig) slots(t *testing.T, id, most int) {
-	t.Helper()
-	if out, err := r.Det(t, "experiment", "set", "max-slots", fmt.Sprint(id), fmt.Sprint(most)); err != nil {
+	if out, err := p.Det(t, "experiment", "set", "max-slots", strconv.Itoa(p.id), strconv.Itoa(most)); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
-// keepsFolder submits a script that keeps its numbers in its working directory, which ends with each attempt; its folder is kept.
-func (r signalRig) keepsFolder(t *testing.T) *counting {
+// ends lets the program end, and returns the outcomes of the attempts: the last completed its trial, and no preemption counts as
+// a restart.
+func (p *preemptee) ends(t *testing.T) (outcomes []string) {
 	t.Helper()
-	folder := t.TempDir()
-	script := strings.NewReplacer("$folder/count", "out/count", "$folder/new", "out/new").Replace(counter)
-	id := r.Submit(t, fmt.Sprintf(`name: keeps
-entrypoint: [sh, count.sh, %s, "mkdir -p out", save]
-searcher: {name: single, metric: loss, max_length: 1}
-max_restarts: 0
-resources: {slots_per_trial: 0}
-preemption: {signal: SIGTERM}
-resume: {path: out}
-`, folder), map[string]string{"count.sh": script})
-	return &counting{r: r.Rig, id: id, folder: folder}
+	rig.Write(t, p.folder, "stop", "")
+	p.WaitState(t, p.id, v1.ExperimentStateCompleted)
+	resp, err := client.Send(t.Context(), p.Client, v1.ListTaskAttempts, v1.GetListRequest{}, p.task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(resp.Attempts, func(a, b v1.Attempt) int { return cmp.Compare(a.Run, b.Run) })
+	for _, a := range resp.Attempts {
+		outcomes = append(outcomes, fmt.Sprintf("%s: %s", a.Outcome, a.ExitReason))
+	}
+	if last := outcomes[len(outcomes)-1]; last != "completed: " || p.Trial(t, p.id).Restarts != 0 {
+		t.Errorf("experiment %d had the attempts %q and %d restarts; its log:\n%s", p.id, outcomes, p.Trial(t, p.id).Restarts, p.Log(t, p.id))
+	}
+	return outcomes
 }
 
-// continues preempts the trial whose folder is kept, and checks its checkpoints.
-func (c *counting) continues(t *testing.T) {
+// A preempted is what one preemption cost.
+type preempted struct {
+	lost        int // steps
+	freed, save time.Duration
+}
+
+// preempt preempts the program once by a pause, or by a lower limit of slots, and lets it continue.
+func (p *preemptee) preempt(t *testing.T, byLimit bool) (one preempted) {
 	t.Helper()
-	var ends []string
-	c.begins(t)
-	for range 2 {
-		c.pause(t)
-		c.free(t)
-		reached := c.number(t, "reached")
-		c.activate(t)
-		if after := c.begins(t); reached-after > 1 {
-			t.Errorf("it had reached step %d, and begins again after step %d; its log:\n%s", reached, after, c.r.Log(t, c.id))
-		}
-		ends = append(ends, "preempted: it was preempted by SIGTERM, and exited with exit code 143")
+	if byLimit {
+		p.maxSlots(t, 0)
+	} else {
+		p.act(t, v1.PauseExperiment)
 	}
-	c.ends(t, ends...)
-	rig.Eventually(t, "two of the three copies are collected", func() (bool, error) {
-		var states []string
-		list, err := client.List(t.Context(), c.r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, c.r.Trial(t, c.id).ID)
-		for _, k := range list {
-			states = append(states, strings.TrimPrefix(string(k.State), "STATE_"))
+	one.freed = p.freed(t)
+	reached := p.reached(t)
+	if byLimit {
+		p.maxSlots(t, 2)
+	} else {
+		p.act(t, v1.ActivateExperiment)
+	}
+	one.lost = reached - p.begins(t)
+	saves := savedIn.FindAllStringSubmatch(p.Log(t, p.id), -1)
+	if len(saves) != p.began-1 {
+		t.Fatalf("the program has saved %d times, and began %d times; its log:\n%s", len(saves), p.began, p.Log(t, p.id))
+	}
+	one.save = time.Duration(rig.Number(t, saves[len(saves)-1][2])) * time.Microsecond
+	return one
+}
+
+// figures says what the preemptions of one kind of program cost.
+func figures(t *testing.T, name string, all []preempted) {
+	t.Helper()
+	lost, over := 0, 0
+	var freed, saves, rest []time.Duration
+	for _, one := range all {
+		lost = max(lost, one.lost)
+		freed, saves, rest = append(freed, one.freed), append(saves, one.save), append(rest, one.freed-one.save)
+		if one.freed > 2*one.save {
+			over++
 		}
-		slices.Sort(states)
-		return slices.Equal(states, []string{"COMPLETED", "DELETED", "DELETED"}), fmt.Errorf("the checkpoints are %v (%w)", states, err)
-	})
+	}
+	for _, list := range [][]time.Duration{freed, saves, rest} {
+		slices.Sort(list)
+	}
+	middle := len(all) / 2
+	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	t.Logf("%s: %d preemptions, %d steps lost at most; slots free after %s (longest %s); a save took %s (longest %s); ratio %.2f; the rest took %s (longest %s); %d took longer than two saves", name, len(all), lost,
+		round(freed[middle]), round(freed[len(all)-1]), round(saves[middle]), round(saves[len(all)-1]), float64(freed[middle])/float64(saves[middle]), round(rest[middle]), round(rest[len(all)-1]), over)
+}
+
+// TestProgramsThatKnowOnlySignals: programs that know nothing of Detent are preempted again and again, and continue each time with at most
+// one step lost. just nightly preempts them a hundred times.
+func TestProgramsThatKnowOnlySignals(t *testing.T) {
+	r := rig.Start(t)
+	total := 0
+	for _, p := range signalledPrograms {
+		times := p.times
+		if rig.Thorough() {
+			times = p.thorough
+		}
+		if times == 0 {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			trial := submitSignalled(t, r, p)
+			trial.begins(t)
+			var all []preempted
+			for i := range times {
+				one := trial.preempt(t, i%10 == 1)
+				if one.lost > 1 || one.lost < 0 {
+					t.Errorf("preemption %d lost %d steps", i+1, one.lost)
+				}
+				all = append(all, one)
+			}
+			figures(t, p.name, all)
+			for i, end := range trial.ends(t)[:times] {
+				if !strings.HasPrefix(end, "preempted: it was preempted by SIG") {
+					t.Errorf("preemption %d: %s", i+1, end)
+				}
+			}
+			if log := trial.Log(t, trial.id); strings.Contains(log, "it got the signals") {
+				t.Errorf("a program got its signal twice:\n%s", log)
+			}
+			total += times
+		})
+	}
+	t.Logf("%d preemptions", total)
+}
+
+// careless saves each step, and knows no signal, or ignores the usual one.
+const careless = `
+exec 2>/dev/null
+eval "$2"
+n=$(cat $1/reached || echo 0)
+echo "begins after $n"
+while [ ! -e $1/stop ]; do
+	n=$((n+1))
+	echo $n > $1/part && mv $1/part $1/reached
+	sleep 0.1
+done
+`
+
+// TestProgramsThatPromiseNothing: a program whose configuration names no signal gets SIGTERM, and is killed if it ignores it.
+func TestProgramsThatPromiseNothing(t *testing.T) {
+	r := rig.Start(t)
+	submit := func(config, start string) *preemptee {
+		folder := t.TempDir()
+		id := r.Submit(t, fmt.Sprintf("name: careless\nentrypoint: [sh, count.sh, %s, %q]\nsearcher: {name: single, metric: loss, max_length: 1}\nmax_restarts: 0\nresources: {slots_per_trial: 0}\n%s", folder, start, config),
+			map[string]string{"count.sh": careless})
+		return &preemptee{Rig: r, id: id, task: r.Trial(t, id).TaskID, folder: folder}
+	}
+	dies, ignores := submit("", ""), submit("preemption: {grace: 1s}\n", `trap "" TERM`)
+	for _, p := range []*preemptee{dies, ignores} {
+		p.begins(t)
+		p.act(t, v1.PauseExperiment)
+	}
+	for p, want := range map[*preemptee]string{
+		dies:    "preempted: it was preempted by SIGTERM, and exited with exit code 143",
+		ignores: "killed: the program did not exit within 1s of SIGTERM, which preempted it",
+	} {
+		p.freed(t)
+		p.act(t, v1.ActivateExperiment)
+		p.begins(t)
+		if got := p.ends(t); len(got) != 2 || got[0] != want {
+			t.Errorf("experiment %d had the attempts %q, want %q first", p.id, got, want)
+		}
+	}
 }

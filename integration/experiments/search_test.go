@@ -1,38 +1,42 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// searched trains for each length that the search requests, and stores a checkpoint after each.
+// searched knows nothing of Detent: it logs to MLflow by its REST interface, and saves at SIGTERM. At its rung it waits for the signal.
 const searched = `
-import determined
-from determined import core
+import json, os, pathlib, signal, sys, time, urllib.request
 
-info = determined.get_cluster_info()
-x = info.trial.hparams["x"]
-with core.init() as ctx:
-    step = 0
-    if info.latest_checkpoint:
-        with ctx.checkpoint.restore_path(info.latest_checkpoint) as path:
-            step = int((path / "step").read_text())
-        print("resumed at", step)
-    for op in ctx.searcher.operations():
-        while step < op.length:
-            step += 1
-            ctx.train.report_training_metrics(steps_completed=step, metrics={"loss": x / step})
-        ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": x / step})
-        with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
-            (path / "step").write_text(str(step))
-        op.report_completed(x / step)
-        print("trained to", step)
+x, out = float(os.environ["DET_HPARAM_x"]), pathlib.Path("out", "step")
+began = step = int(out.read_text()) if out.exists() else 0
+
+def save(*_):
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(str(step))
+    print("saved step", step, flush=True)
+    sys.exit(0)
+
+signal.signal(signal.SIGTERM, save)
+print("begins after step", step, flush=True)
+while step < 8:
+    step += 1
+    body = {"run_id": os.environ["MLFLOW_RUN_ID"], "key": "loss", "value": x / step, "step": step, "timestamp": int(time.time() * 1000)}
+    headers = {"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"], "Content-Type": "application/json"}
+    url = os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-metric"
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+    while step == 4 and began < 4:
+        time.sleep(0.1)
 `
 
 // endless reports until it is preempted.
@@ -48,9 +52,8 @@ with core.init() as ctx:
         ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": 1 / step})
 `
 
-// TestASearchCallsTheBestBack: of four trials the better ones continue from their rung. The others
-// wait there with a checkpoint and without slots until the search stops them. Beside it, a training without an end
-// ends when its budget is spent.
+// TestASearchCallsTheBestBack: of three trials the best continues from its rung. The others wait there without slots until the search stops
+// them. Their program knows only signals. Beside it, a training without an end ends when its budget is spent.
 func TestASearchCallsTheBestBack(t *testing.T) {
 	r := rig.Start(t)
 	spends := r.Submit(t, `
@@ -65,26 +68,37 @@ name: search
 entrypoint: python3 train.py
 max_restarts: 0
 hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
-searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 4, max_concurrent_trials: 2, max_length: {batches: 8}}
+searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: 8}, start_with: [{x: 0.1}, {x: 0.5}, {x: 0.9}]}
+preemption: {signal: SIGTERM, always: true}
+resume: {path: out}
 `, rig.Script(searched))
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
 	trials, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(trials) != 3 {
+		t.Fatal(len(trials), err)
 	}
-	whole := 0
 	for _, x := range trials {
-		switch {
-		case x.State != "STATE_COMPLETED":
-			t.Errorf("trial %d is %s: %s", x.ID, x.State, x.Error)
-		case x.TotalBatchesProcessed == 8:
-			whole++
-		case x.TotalBatchesProcessed != 4:
-			t.Errorf("trial %d trained for %d batches", x.ID, x.TotalBatchesProcessed)
+		whole := strings.Contains(string(x.HParams), "0.1")
+		if want := map[bool]int{true: 8, false: 4}[whole]; x.State != "STATE_COMPLETED" || x.TotalBatchesProcessed != want {
+			t.Errorf("trial %d with %s trained for %d batches, want %d, and is %s: %s", x.ID, x.HParams, x.TotalBatchesProcessed, want, x.State, x.Error)
 		}
-	}
-	if len(trials) != 4 || whole == 0 || whole == 4 {
-		t.Errorf("%d of %d trials trained whole", whole, len(trials))
+		if end := rig.Value[string](t, r, `SELECT outcome || ': ' || preempt_reason FROM allocations WHERE id = $1`, x.TaskID+".1"); end != "preempted: "+lifecycle.WhyHeld {
+			t.Errorf("the first attempt of trial %d was %q", x.ID, end)
+		}
+		var log string
+		for line, err := range r.Client.TrialLogs(t.Context(), x.ID, client.LogQuery{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			log += line.Message
+		}
+		want := "[begins after step 0 saved step 4]"
+		if whole {
+			want = "[begins after step 0 saved step 4 begins after step 4]"
+		}
+		if got := fmt.Sprint(regexp.MustCompile(`(?:begins after|saved) step \d`).FindAllString(log, -1)); got != want {
+			t.Errorf("the log of trial %d has %s, want %s:\n%s", x.ID, got, want, log)
+		}
 	}
 }
 

@@ -24,7 +24,8 @@ const ownConfig = `
 cluster_name: faults
 checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
-  - {name: default, node_pool: tasks, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
+  - {name: default, node_pool: tasks, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64, scheduler: {type: priority, preemption: true},
+     task_container_defaults: {preemption: {grace: 50s}}}
   - {name: small, node_pool: small, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
 stop_after: 12s
 log_sinks: [{name: collector, address: %s/v1/logs}]
@@ -54,6 +55,7 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 	t.Run("leader sleeps", func(t *testing.T) { leaderSleeps(t, r) })
 	t.Run("node is dead for a minute", func(t *testing.T) { nodeIsDead(t, r) })
 	t.Run("node is drained", func(t *testing.T) { nodeIsDrained(t, r) })
+	t.Run("every departure", func(t *testing.T) { everyDeparture(t, r) })
 	t.Run("cloud takes a machine", func(t *testing.T) { cloudTakesAMachine(t, r) })
 	t.Run("gang knows only signals", func(t *testing.T) { gangKnowsOnlySignals(t, r) })
 	t.Run("token loses its rights", func(t *testing.T) { tokenLosesItsRights(t, r) })

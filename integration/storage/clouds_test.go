@@ -37,19 +37,23 @@ checkpoint_storage: {type: azure, container: detent, account_url: %q}
 vault: {gcs_path: secret/data/detent/gcs, azure_path: secret/data/detent/azure}
 resource_pools:
   - {name: open, driver: raw_exec, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
+  - {name: other, node_pool: other, driver: raw_exec, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
 `
 
 // serviceAccount is a credentials file of Google without a valid key, because the emulator checks none.
 const serviceAccount = `{"type": "service_account", "client_email": "tests@example", "private_key": "the-private-key-of-the-tests"}`
 
 // TestCheckpointsInOtherClouds stores checkpoints in Google's and Azure's storage, restores, downloads and
-// removes them, and opens a TensorBoard; the credentials are in Vault.
+// removes them, keeps the folder of a program that knows only signals, and opens a TensorBoard; the credentials are in Vault.
 func TestCheckpointsInOtherClouds(t *testing.T) {
 	t.Parallel()
 	google, azure := objecttest.StartGCS(t, "detent"), objecttest.StartAzure(t)
 	own, dir := rig.NewOwn(t, "clouds")
 	own.StartCluster(t, dir, local.Options{Name: "clouds", Vault: true, Master: local.Master{Config: fmt.Sprintf(cloudsConfig, azure.URL),
 		Env: map[string]string{"STORAGE_EMULATOR_HOST": google}}})
+	if err := own.AddClient(t.Context(), local.Client{Name: "other", Pool: "other"}); err != nil {
+		t.Fatal(err)
+	}
 	secretsInVault(t, own, azure.Key)
 	account, err := objects.AzureByString(azure.ConnectionString())
 	if err != nil {
@@ -71,6 +75,7 @@ func TestCheckpointsInOtherClouds(t *testing.T) {
 			c.downloads(t, id)
 			c.restores(t, id)
 			c.drawn(t)
+			continuesElsewhere(t, c.Rig, c.config(t, "count.sh"), func(id int, folder string) []string { return c.there(t, id, folder) })
 			c.removes(t, id)
 			c.shownNowhere(t, id)
 		})

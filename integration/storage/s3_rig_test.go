@@ -149,6 +149,7 @@ checkpoint_storage: {type: s3, bucket: detent, endpoint_url: %q}
 resource_pools:
   - {name: jail, driver: %s, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
   - {name: open, driver: raw_exec, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
+  - {name: other, node_pool: other, driver: raw_exec, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
 `
 
 func startS3(t *testing.T) *s3rig {

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
 )
 
 // TestCheckpointsInS3 keeps checkpoints in a bucket, with credentials that Vault provides.
@@ -44,6 +45,7 @@ func TestCheckpointsInS3(t *testing.T) {
 		alice.WaitState(t, unmodified, v1.ExperimentStateCompleted)
 		rig.Holds(t, "its log", alice.Log(t, unmodified), "went through 4 keys")
 	})
+	t.Run("a program that knows only signals", func(t *testing.T) { r.knowsOnlySignals(t) })
 	t.Run("TensorBoard", func(t *testing.T) { r.tensorboard(t) })
 	t.Run("what the master may do in Vault", func(t *testing.T) { r.rightsInVault(t) })
 	t.Run("the same job in another namespace", func(t *testing.T) { r.namespaces(t, long) })
@@ -71,6 +73,19 @@ func (r *s3rig) unmodified(t *testing.T, env ...string) string {
 	as := *r
 	as.python, as.path = filepath.Dir(rig.DeterminedPython(t)), ""
 	return as.config("open", "long.py", append(env, "DET_USE_INSTALLED_HARNESS=1")...)
+}
+
+// knowsOnlySignals keeps the folder of a program in the bucket, with keys of Vault. The Python of the task has the library of S3.
+func (r *s3rig) knowsOnlySignals(t *testing.T) {
+	if err := r.AddClient(t.Context(), local.Client{Name: "other", Pool: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	as := *r
+	as.python, as.path = rig.PythonOf(t, "s3"), ""
+	continuesElsewhere(t, r.Rig, as.config("open", "count.sh"), func(id int, folder string) []string {
+		prefix, _ := prefixOf(t, r.Rig, id)
+		return slices.DeleteFunc(r.inBucket(t, prefix+"/"+strings.TrimSuffix(folder, "/")), func(name string) bool { return strings.HasSuffix(name, "/") })
+	})
 }
 
 // prefixOf is where in the bucket an experiment's checkpoints are.

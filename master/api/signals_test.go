@@ -104,7 +104,7 @@ func TestTheRunnerLearnsOfAPreemption(t *testing.T) {
 	}
 }
 
-// TestTheMasterDecidesAboutASignal: 5 seconds after a preemption, once for all runners. A question after that changes nothing, nor does
+// TestTheMasterDecidesAboutASignal: 5 seconds after a preemption, or at once about a program that has run for a minute; once for all runners. A question after that changes nothing, nor does
 // time after a question, and a trial that has trained to the end gets no signal.
 func TestTheMasterDecidesAboutASignal(t *testing.T) {
 	r := newRig(t)
@@ -119,6 +119,8 @@ func TestTheMasterDecidesAboutASignal(t *testing.T) {
 		want   []string // the answers 4 s after the preemption, 5 s after it, and after a question
 	}{
 		"nobody asks":         {``, "x", []string{undecided, signal, signal}},
+		"it runs for long":    {`started_at = now() - interval '1 minute'`, "x", []string{signal, signal, signal}},
+		"it asks, and is old": {`started_at = now() - interval '1 hour', preempt_asked_at = now()`, "x", []string{spared, spared, spared}},
 		"a program asks":      {`preempt_asked_at = now()`, "x", []string{spared, spared, spared}},
 		"a program acts":      {`preempt_acked_at = now()`, "x", []string{spared, spared, spared}},
 		"it has trained":      {``, lifecycle.WhyTrained, []string{spared, spared, spared}},

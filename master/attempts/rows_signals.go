@@ -107,10 +107,11 @@ type end struct {
 }
 
 // A signal preempts an attempt if no program has asked the preemption API within 5 seconds of the preemption: a program that has just
-// started may still ask. A trial that has trained to the end exits by itself.
+// started may still ask. One that has run for a minute without asking will not, and frees its slots sooner. A trial that has trained to the
+// end exits by itself.
 const (
 	asksItself = `(preempt_asked_at IS NOT NULL OR preempt_acked_at IS NOT NULL OR preempt_reason = '` + lifecycle.WhyTrained + `')`
-	signalDue  = `preempt_at <= now() - interval '5 seconds' AND preempt_signalled_at IS NULL AND kill_at IS NULL AND state <> 'TERMINATED' AND NOT ` + asksItself
+	signalDue  = `(preempt_at <= now() - interval '5 seconds' OR preempt_at IS NOT NULL AND started_at <= now() - interval '1 minute') AND preempt_signalled_at IS NULL AND kill_at IS NULL AND state <> 'TERMINATED' AND NOT ` + asksItself
 )
 
 // readEnd reads the end of an attempt.

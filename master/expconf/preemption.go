@@ -75,18 +75,14 @@ func (c Config) PreemptionSignal() string {
 // AlwaysSignals reports whether also programs that have asked the preemption API get a signal.
 func (c Config) AlwaysSignals() bool { return optional.Value(optional.Value(c.Preemption).Always) }
 
-// checkLaunchers rejects signals that would end the launchers of the entrypoint instead of reaching the training: torchrun and
-// others do not handle them.
-func (c Config) checkLaunchers(k *checker) {
-	signal := c.PreemptionSignal()
-	if c.Entrypoint == nil || signal != "SIGUSR1" && signal != "SIGUSR2" {
+// checkTrialClass rejects a signal that a trial class would always get, and not exit at: its package asks the preemption API, and prints the
+// stacks of all threads at SIGUSR1.
+func (c Config) checkTrialClass(k *checker) {
+	if c.Entrypoint == nil || !c.AlwaysSignals() || c.PreemptionSignal() != "SIGUSR1" {
 		return
 	}
-	_, _, launched := c.Entrypoint.TrialClass()
-	for _, word := range append([]string{c.Entrypoint.Line}, c.Entrypoint.Args...) {
-		launched = launched || strings.Contains(word, "determined.launch.")
-	}
-	k.when(launched, "preemption.signal", signal+" would end the launcher of the entrypoint, and not reach the training", "SIGTERM reaches it")
+	_, _, class := c.Entrypoint.TrialClass()
+	k.when(class, "preemption.signal", "SIGUSR1 makes a trial class print its stacks, and not exit", "remove always: it asks the preemption API")
 }
 
 // PreemptionGrace is how long a program may run after the signal.

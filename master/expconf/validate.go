@@ -35,7 +35,7 @@ func (c Config) Validate() error {
 	c.checkIdentity(k)
 	c.checkSpace(k)
 	c.checkSlots(k)
-	c.checkLaunchers(k)
+	c.checkTrialClass(k)
 	k.stored(&c)
 	return document.AsError(k.problems)
 }

@@ -12,6 +12,11 @@ import (
 // saver saves when it gets a signal and exits with a code.
 const saver = `exec 2>/dev/null; trap 'echo saved; exit %code' %signal; echo ready; while :; do sleep 0.02; done`
 
+// torchrunOf notes an error as torchrun does, at SIGTERM.
+func torchrunOf(message string) v1.TaskSpec {
+	return sh(`trap 'echo "{\"message\": {\"message\": \"` + message + `\", \"extraInfo\": {}}}" > $TORCHELASTIC_ERROR_FILE; exit 1' TERM; exec 2>/dev/null; echo ready; while :; do sleep 0.02; done`)
+}
+
 func saverOf(signal, code string) v1.TaskSpec {
 	spec := sh(strings.NewReplacer("%signal", signal, "%code", code).Replace(saver))
 	spec.TaskType = "TRIAL"
@@ -45,6 +50,10 @@ func TestASignalPreempts(t *testing.T) {
 		"it ends by the signal": {sh(`echo ready; exec sleep 60`), v1.Preemption{Signal: "SIGHUP", GraceSecs: 60}, 129, []string{"ready"},
 			v1.PreemptedExited, "it was preempted by SIGHUP, and exited with exit code 129"},
 		"it fails while it saves": {saverOf("TERM", "3"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, 3, []string{"ready", "saved"}, "", ""},
+		"it is torchrun, which ends by the signal": {torchrunOf("SignalException: Process 7 got signal: 15"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, 1, []string{"ready"},
+			v1.PreemptedExited, "it was preempted by SIGTERM, and exited with exit code 1"},
+		"it is torchrun, and ended by another signal": {torchrunOf("SignalException: Process 7 got signal: 2"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, 1, []string{"ready"}, "", ""},
+		"it is torchrun, and a worker failed":         {torchrunOf("RuntimeError: no space left"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60}, 1, []string{"ready"}, "", ""},
 		"it never asked, and fails at a signal that it does not know": {saverOf("TERM", "1"), v1.Preemption{Signal: "SIGTERM", GraceSecs: 60, UnlessAsked: true, AnyExit: true}, 1,
 			[]string{"ready", "saved"}, v1.PreemptedExited, "it was preempted by SIGTERM, and exited with exit code 1"},
 		"it ignores the signal": {sh(`trap '' INT; echo ready; while :; do sleep 0.02; done`), v1.Preemption{Signal: "SIGINT", GraceSecs: 1}, 137, []string{"ready"},

@@ -18,7 +18,7 @@ import signal
 import subprocess
 import time
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Optional, SupportsFloat, Union, cast
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, SupportsFloat, Union, cast
 
 from determined import constants
 from determined._training_util import (
@@ -229,8 +229,8 @@ def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> Non
 
 
 @contextlib.contextmanager
-def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) -> Iterator[None]:
-    """Forward signals to a child process while the block runs.
+def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) -> Iterator[Set[int]]:
+    """Forward signals to a child process while the block runs; yield those that have come.
 
     Example::
 
@@ -242,12 +242,15 @@ def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) ->
         getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)
     ]
 
+    forwarded: Set[int] = set()
+
     def forward(signum: int, _frame: Any) -> None:
+        forwarded.add(signum)
         process.send_signal(signum)
 
     previous = {signum: signal.signal(signum, forward) for signum in chosen}
     try:
-        yield
+        yield forwarded
     finally:
         for signum, handler in previous.items():
             # None: the handler was not installed from Python, and cannot be restored.

@@ -220,6 +220,47 @@ def test_signals_reach_the_workers(tmp_path: pathlib.Path, make_task: MakeTask) 
     assert process.returncode == (1 if HAS_TORCH else 9)
 
 
+SAVES_AT_A_SIGNAL = (
+    "got = []\n"
+    "def save(number, _):\n"
+    "    got.append(number)\n"
+    "    time.sleep(0.5)\n"
+    "    note(got, 'saved')\n"
+    "    sys.exit(code)\n"
+    "if RANK == '0' or both:\n"
+    "    for name in ('SIGTERM', 'SIGUSR1'): signal.signal(getattr(signal, name), save)\n"
+    "note('ready')\n"
+    "while True: signal.pause()\n"
+)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    ("both", "code", "want"),
+    [(True, 0, 0), (False, 0, 128), (True, 9, 1 if HAS_TORCH else 9)],
+    ids=["all_save", "one_saves", "saving_fails"],
+)
+def test_a_signal_preempts_the_workers(
+    tmp_path: pathlib.Path, make_task: MakeTask, signum: int, both: bool, code: int, want: int
+) -> None:
+    """The runner sends a signal to the process group: each worker gets it once, and has its time.
+
+    A worker that knows no signal ends by it, and the other one still saves. The launcher's exit
+    code says that all have saved, or ended by the signal.
+    """
+    make_task(DET_SLOT_IDS="[0,1]")
+    script = program(tmp_path, f"both, code = {both}, {code}\n{SAVES_AT_A_SIGNAL}")
+    command = [sys.executable, "-m", "determined.launch.torch_distributed", *script]
+    process = subprocess.Popen(command, env=environment(), start_new_session=True)
+    for rank in range(2):
+        wait_until((tmp_path / f"found-{rank}.json").exists)
+    os.killpg(process.pid, signum)
+    assert process.wait(PATIENCE) == want + (signum if want == 128 else 0)
+    if code == 0:
+        for rank in range(2 if both else 1):
+            assert noted(tmp_path, rank, "saved") == [signum]
+
+
 def test_arguments() -> None:
     parse = torch_distributed.parse
     script = ["python3", "train.py", "--lr", "1"]
@@ -297,6 +338,20 @@ def test_options_of_torchrun(tmp_path: pathlib.Path, make_task: MakeTask) -> Non
     done = launch("--max_restarts", "1", "--log_dir", str(tmp_path / "logs"), "--", *script)
     assert done.returncode == 0, done.stderr
     assert [noted(tmp_path, rank) for rank in range(2)] == ["1", "1"]
+
+
+@with_torch
+def test_torchrun_notes_its_signal(tmp_path: pathlib.Path) -> None:
+    """The runner reads this if torchrun exits with code 1 (plugins/runner/attempt/torchrun.go)."""
+    script = program(tmp_path, "note('ready')\nsignal.pause()\n")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", script[1]]
+    error = tmp_path / "error.json"
+    process = subprocess.Popen(command, env=environment(TORCHELASTIC_ERROR_FILE=str(error)))
+    wait_until((tmp_path / "found-0.json").exists)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 1
+    message = json.loads(error.read_text())["message"]["message"]
+    assert message == f"SignalException: Process {process.pid} got signal: {signal.SIGTERM.value}"
 
 
 @with_torch

@@ -442,7 +442,7 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.gaveWay = r.stop.preemptedEnd(exit, killed)
+	r.gaveWay = r.stop.preemptedEnd(t.layout.ofTorchrun(exit), killed)
 	code, err := r.outcome(c, exit, killed)
 	if exit.Failed == "" && !exit.Abandoned && !r.abandoned.Load() { // after that another attempt may run
 		r.keep(box, t, r.endOf(code, err))

@@ -79,6 +79,9 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
+	if r.spec.Preemption != nil {
+		noteTorchrun(l, env)
+	}
 	restrict(r.p, r.spec, env)
 	if err := l.account.Do(func() error { return writeDevices(l, env) }); err != nil {
 		return nil, fail(CodePrepare, "%v", err)

@@ -26,6 +26,8 @@ from determined.launch._child import (
     ORPHAN_GRACE_SECONDS,
     TELLING,
     WRAP,
+    Ends,
+    ends,
     exit_code,
     run_child,
 )
@@ -138,14 +140,15 @@ def run(arguments: Arguments, place: Place) -> int:
         )
     _descendants.adopt_orphans()
     where = _port(place)
-    workers = Workers()
-    try:
-        for local_rank in range(place.slots[place.node]):
-            workers.start(arguments.command, environment(place, local_rank, where))
-        return workers.wait()
-    except BaseException:
-        _descendants.end_all(ORPHAN_GRACE_SECONDS)
-        raise
+    with ends() as found:
+        workers = Workers(found)
+        try:
+            for local_rank in range(place.slots[place.node]):
+                workers.start(arguments.command, environment(place, local_rank, where))
+            return found.result(workers.wait())
+        except BaseException:
+            _descendants.end_all(ORPHAN_GRACE_SECONDS)
+            raise
 
 
 def _run_torchrun(arguments: Arguments, place: Place) -> int:
@@ -156,7 +159,8 @@ def _run_torchrun(arguments: Arguments, place: Place) -> int:
 class Workers:
     """The workers of this node, started without torchrun."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Ends) -> None:
+        self._ends = found
         self._processes: Dict[int, subprocess.Popen[bytes]] = {}
         self._running: Set[int] = set()
         for signum in (*ENDING, *TELLING):
@@ -165,11 +169,17 @@ class Workers:
     def start(self, command: List[str], variables: Dict[str, str]) -> None:
         """Start one."""
         wrapped = [sys.executable, "-m", WRAP, variables["RANK"], "--", *command]
-        process = subprocess.Popen(wrapped, env={**os.environ, **variables})
+        # In a session of its own: a signal for the group of this process is passed on once.
+        process = subprocess.Popen(
+            wrapped,
+            env={**os.environ, **variables, **self._ends.variables},
+            start_new_session=True,
+        )
         self._processes[process.pid] = process
         self._running.add(process.pid)
 
     def _forward(self, signum: int, _frame: object) -> None:
+        self._ends.tell(signum)
         # wrap_rank forwards the signal to the program.
         _descendants.signal_all(sorted(self._running), signum)
 

@@ -19,6 +19,7 @@ from typing import IO, Iterator, List, NamedTuple, Optional, Tuple
 
 from determined import constants, util
 from determined.launch import _descendants
+from determined.launch._child import ENDS, exit_code, note_end
 
 __all__ = ["main"]
 
@@ -112,14 +113,24 @@ def _outputs(redirect: bool) -> Tuple[IO[bytes], IO[bytes]]:
 
 
 def run(arguments: Arguments) -> int:
-    """Run the command and return its exit code, as a shell would give it."""
+    """Run the command and return its exit code, as a shell would give it.
+
+    If a launcher of this package notes how workers end, a program that ends by a signal which was
+    forwarded to it has not failed.
+    """
+    environment = dict(os.environ)
+    notes = environment.pop(ENDS, None)
     process = subprocess.Popen(
-        arguments.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        arguments.command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
     )
     assert process.stdout is not None and process.stderr is not None
     stdout, stderr = _outputs(arguments.redirect)
     _descendants.adopt_orphans()
-    with util.forward_signals(process):
+    with util.forward_signals(process) as forwarded:
         threads = [
             threading.Thread(target=forward, args=(source, target, arguments.rank))
             for source, target in ((process.stdout, stdout), (process.stderr, stderr))
@@ -134,7 +145,11 @@ def run(arguments: Arguments) -> int:
             _descendants.end_all(GRACE_SECONDS)
         for thread in threads:
             thread.join()
-    return code if code >= 0 else 128 - code
+    ended = exit_code(code)
+    if notes is None:
+        return ended
+    note_end(notes, ended)
+    return 0 if ended - 128 in forwarded else ended
 
 
 def main(argv: Optional[List[str]] = None) -> int:
