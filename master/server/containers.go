@@ -72,7 +72,7 @@ func parseTaskDefaults(section any) (expconf.TaskContainerDefaults, error) {
 func (p PoolConfig) checkDocker(k *checker, at string) {
 	defaults, err := parseTaskDefaults(p.TaskContainerDefaults)
 	if err != nil {
-		k.fail(at+".task_container_defaults", "%v", err)
+		k.section(at+".task_container_defaults", err)
 	}
 	checkRegistryAuth(k, at+".task_container_defaults", defaults)
 	if !p.docker() {
