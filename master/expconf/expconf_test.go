@@ -485,10 +485,28 @@ func TestPure(t *testing.T) {
 			path := strings.Trim(i.Path.Value, `"`)
 			switch {
 			case slices.Contains([]string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "log", "log/slog", "io"}, path),
-				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/document") && !strings.HasSuffix(path, "/master/each") && !strings.HasSuffix(path, "/master/optional") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex") && !strings.HasSuffix(path, "/master/expconf/formula") && !strings.HasSuffix(path, "/master/expconf/hostpath"):
+				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/document") && !strings.HasSuffix(path, "/master/each") && !strings.HasSuffix(path, "/master/optional") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex") && !strings.Contains(path, "/master/expconf/"):
 				t.Errorf("%s imports %s", f.Name(), path)
 			}
 		}
+	}
+}
+
+// TestWandB: the section of W&B has names of one line and an address of the web, and is merged key by key.
+func TestWandB(t *testing.T) {
+	const base = "entrypoint: e\nsearcher: {name: single, metric: m}\nintegrations: {wandb: {"
+	for text, want := range map[string]string{
+		"entity: a, project: b, group: c, base_url: https://w.example:8080/x": "",
+		"base_url: 'javascript:alert(1)'":                                     `test.yaml:3:34: integrations.wandb.base_url: expected an address such as https://wandb.example.com, found "javascript:alert(1)"`,
+		"base_url: https://user:key@w.example":                                `test.yaml:3:34: integrations.wandb.base_url: expected an address such as https://wandb.example.com, found "https://user:key@w.example"`,
+		"entity: " + strings.Repeat("e", 129):                                 "test.yaml:3:32: integrations.wandb.entity: has 129 bytes; at most 128 are allowed",
+	} {
+		if err := parsed(t, base+text+"}}\n").Validate(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", text, err, want)
+		}
+	}
+	if _, _, err := Parse("test.yaml", []byte(base+"key: x}}\n")); err == nil || !strings.Contains(err.Error(), "integrations.wandb.key: unknown field") {
+		t.Errorf("a key of W&B in the configuration: %v", err)
 	}
 }
 
