@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -259,7 +260,8 @@ func (g *GroupCommit[K, T]) Wait() { g.wg.Wait() }
 
 // CommitHalving commits a batch. If the batch fails because of an item, CommitHalving
 // commits its halves, and so on, until it has found the item. It does not try the other
-// items of that item's owner; they wait for another batch.
+// items of that item's owner; they wait for another batch. If the database does not answer, or
+// the master leads no more, that is the error of all items that remain.
 func CommitHalving[K comparable, T any](batch []*Queued[T], owner func(T) K, commit func([]*Queued[T]) error) {
 	broken := map[K]bool{}
 	var away error
@@ -277,7 +279,7 @@ func CommitHalving[K comparable, T any](batch []*Queued[T], owner func(T) K, com
 		}
 		switch err := commit(batch); {
 		case err == nil:
-		case fault.Is(err, fault.Unavailable):
+		case fault.Is(err, fault.Unavailable), errors.Is(err, ErrNotLeader):
 			away = err
 			fail(batch, err)
 		case len(batch) == 1:

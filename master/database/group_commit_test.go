@@ -2,6 +2,7 @@ package database
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -157,13 +158,15 @@ func TestApart(t *testing.T) {
 			t.Errorf("%d bad: %d failed, %d are to be tried again", bad, failed, again)
 		}
 	}
-	commits := 0
-	batch := []*Queued[string]{{Item: "a"}, {Item: "b"}}
-	CommitHalving(batch, ownerOf, func([]*Queued[string]) error {
-		commits++
-		return fault.New(fault.Unavailable, "away")
-	})
-	if commits != 1 || batch[0].Err == nil || batch[1].Err == nil || batch[0].broke {
-		t.Errorf("without a database: %d commits, %v", commits, batch[0].Err)
+	for _, away := range []error{fault.New(fault.Unavailable, "away"), fmt.Errorf("term 7: %w", ErrNotLeader)} {
+		commits := 0
+		batch := []*Queued[string]{{Item: "a"}, {Item: "b"}}
+		CommitHalving(batch, ownerOf, func([]*Queued[string]) error {
+			commits++
+			return away
+		})
+		if commits != 1 || batch[0].Err == nil || batch[1].Err == nil || batch[0].broke {
+			t.Errorf("%v: %d commits, %v", away, commits, batch[0].Err)
+		}
 	}
 }

@@ -10,7 +10,11 @@ import (
 
 // learn begins a search that learns from earlier experiments, with what the submitter may see of them now.
 func (l *Experiments) learn(ctx context.Context, who auth.Who, e *Experiment) error {
-	if len(e.Complete.Searcher.LearnFrom) == 0 || e.Search == nil {
+	switch {
+	case len(e.Complete.Searcher.LearnFrom) == 0:
+		return nil
+	case e.Search == nil:
+		e.Remarks = append(e.Remarks, "searcher.learn_from: has no effect, because the master proposes no hyperparameters for an unmanaged experiment")
 		return nil
 	}
 	earlier, remarks, err := experiments.Learn(ctx, l.DB, who, e.Complete)

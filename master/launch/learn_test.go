@@ -46,6 +46,10 @@ func TestExperimentsThatLearn(t *testing.T) {
 	if want := fmt.Sprintf("searcher.learn_from: this search learns from 2 trials of experiment %d", first); asked.ID != 0 || !strings.Contains(strings.Join(asked.Remarks, "\n"), want) {
 		t.Errorf("the remarks %q lack %q", asked.Remarks, want)
 	}
+	elsewhere := create(me, &v1.CreateExperimentRequest{Config: &config, ValidateOnly: new(true), Unmanaged: new(true)})
+	if !strings.Contains(strings.Join(elsewhere.Remarks, "\n"), "searcher.learn_from: has no effect") {
+		t.Errorf("an unmanaged experiment is told %q", elsewhere.Remarks)
+	}
 	second := create(me, &v1.CreateExperimentRequest{Config: &config}).ID
 	begins("a search", second)
 	begins("a fork", create(me, &v1.CreateExperimentRequest{ParentID: &second}).ID)

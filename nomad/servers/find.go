@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Binary is a server's executable.
@@ -130,11 +131,16 @@ func (p Pin) versionOf(ctx context.Context, path string) (string, error) {
 	return strings.TrimPrefix(info.Main.Version, "v"), nil
 }
 
+// versionWithin is how long a binary may take to print its version: one that waits for something is no server of ours.
+const versionWithin = 20 * time.Second
+
 var serverVersion = regexp.MustCompile(`(?:^|\s)v?(\d+\.\d+(?:\.\d+)?)\b`)
 
 // versionOf asks a binary for its version, which most of these servers print as "Name v1.2.3", and
 // SeaweedFS as "version 30GB 4.39".
 func versionOf(ctx context.Context, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionWithin)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "version")
 	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=") // Nomad's AWS client fails on it
 	out, err := cmd.Output()

@@ -117,6 +117,7 @@ func (s *Sink) Run(ctx context.Context, number int64, holds func() bool) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
+			begun = false // somebody may have deleted its row
 			pause = t.failed(ctx, err)
 		}
 		if pause > 0 {

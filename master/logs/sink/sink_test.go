@@ -437,6 +437,24 @@ func TestNothingWaitsNothingFails(t *testing.T) {
 	})
 }
 
+// TestARowThatIsDeleted: if somebody deletes the row of a sink that the configuration has, the sink begins anew with the lines of that moment.
+func TestARowThatIsDeleted(t *testing.T) {
+	w, c := newWorld(t), newCollector(t)
+	w.lead(Config{Tasks: true, Target: Target{Address: c.URL + "/v1/logs"}})
+	w.prints(w.a, "before")
+	w.has(c.received, w.a, 1)
+	w.Exec(`DELETE FROM log_sinks`)
+	w.until("the sink has a row again", func() error {
+		w.prints(w.a, "meanwhile")
+		if w.Int(`SELECT count(*) FROM log_sinks WHERE begun`) != 1 {
+			return fmt.Errorf("it says %s", w.says())
+		}
+		return nil
+	})
+	w.prints(w.b, "after")
+	w.has(c.received, w.b, 1)
+}
+
 // TestAFlood: a task that runs and prints more than a round sends makes the next round no look at all logs; what a task that has ended
 // left does.
 func TestAFlood(t *testing.T) {
