@@ -160,7 +160,7 @@ func (s sender) report(ctx context.Context, r *run, trial, runID int, points []k
 				}
 				if sent++; s.a.IO.ErrTTY && s.a.Now().Sub(shown) > time.Second/4 {
 					shown = s.a.Now()
-					fmt.Fprintf(s.a.IO.Err, "\r%s: %d of %d reports\x1b[K", r.name, sent, len(points))
+					fmt.Fprintf(s.a.IO.ErrCanvas(), "\r%d of %d reports\x1b[K", sent, len(points))
 				}
 				mu.Unlock()
 			}
@@ -177,7 +177,7 @@ func (s sender) report(ctx context.Context, r *run, trial, runID int, points []k
 	close(work)
 	workers.Wait()
 	if !shown.IsZero() {
-		fmt.Fprint(s.a.IO.Err, "\r\x1b[K")
+		fmt.Fprint(s.a.IO.ErrCanvas(), "\r\x1b[K")
 	}
 	if ctx.Err() != nil {
 		return other, context.Cause(ctx)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -84,7 +85,7 @@ func (s source) made(t *testing.T, job string) map[string]string {
 	}
 	tpl, vars := job, "# Made from nomad/"+s.job+" by go test ./nomad/pack -rewrite; change it there.\n"
 	for _, v := range variables(t, s.job, job) {
-		if contains(s.without, v.name) {
+		if slices.Contains(s.without, v.name) {
 			continue
 		}
 		vars += "\n" + v.block
@@ -97,15 +98,6 @@ func (s source) made(t *testing.T, job string) map[string]string {
 		"metadata.hcl": fmt.Sprintf("app {\n  url = \"https://github.com/detent-ml/detent\"\n}\n\npack {\n  name        = %q\n  description = %q\n  url         = \"https://github.com/detent-ml/detent\"\n  version     = %q\n}\n",
 			s.pack, s.description, v1.Version),
 	}
-}
-
-func contains(list []string, name string) bool {
-	for _, x := range list {
-		if x == name {
-			return true
-		}
-	}
-	return false
 }
 
 // TestPacksAreThoseOfTheJobs: what is committed is what the job files give.
@@ -193,7 +185,7 @@ func TestRenderedPacks(t *testing.T) {
 			default:
 				t.Fatalf("the variable %s has a default of the type %T", v.name, is)
 			}
-			if contains(s.without, v.name) {
+			if slices.Contains(s.without, v.name) {
 				changed[v.name] = is
 			}
 		}
