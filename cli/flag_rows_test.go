@@ -15,7 +15,7 @@ var flagEffects = []effects.Row{
 	{up("delete-db") + " deploy/local/cluster-down/--delete-db", "cli/deploy TestDataIsRemovedOnRequest"},
 	{"deploy/local/logs/--follow deploy/local/logs/--no-follow", "cli/deploy TestLogsAreFollowed"},
 	{"experiment/continue/--config-file", "integration/experiments TestContinueAndStartFrom"},
-	{imported("tensorboard wandb"), "cli/imports TestWhereImportsGo"},
+	{imported("tensorboard wandb") + " import/wandb/--external-id", "cli/imports TestWhereImportsGo"},
 	{"experiment/create/--publish", "integration/clients TestPortsOfATrial"},
 	{"experiment/set/log-retention/--days experiment/set/log-retention/--forever", "cli TestPlayedScripts"},
 	{"job/update/--ahead-of job/update/--behind-of", "integration/experiments TestASearchContinuesAndQueues"},
@@ -33,7 +33,7 @@ func up(flags string) (names string) {
 // imported are the flags of verbs of det import.
 func imported(verbs string) (names string) {
 	for verb := range strings.FieldsSeq(verbs) {
-		for flag := range strings.FieldsSeq("external-id larger-is-better metric name project workspace") {
+		for flag := range strings.FieldsSeq("larger-is-better metric name project workspace") {
 			names += " import/" + verb + "/--" + flag
 		}
 	}
