@@ -16,6 +16,7 @@ var flagEffects = []effects.Row{
 	{"deploy/local/logs/--follow deploy/local/logs/--no-follow", "cli/deploy TestLogsAreFollowed"},
 	{"experiment/continue/--config-file", "integration/experiments TestContinueAndStartFrom"},
 	{"experiment/continue/--new-search", "cli/experiment TestOnAMaster"},
+	{imported("tensorboard wandb") + " import/wandb/--external-id", "cli/imports TestWhereImportsGo"},
 	{"experiment/create/--publish", "integration/clients TestPortsOfATrial"},
 	{"experiment/set/log-retention/--days experiment/set/log-retention/--forever", "cli TestPlayedScripts"},
 	{"job/update/--ahead-of job/update/--behind-of", "integration/experiments TestASearchContinuesAndQueues"},
@@ -26,6 +27,16 @@ var flagEffects = []effects.Row{
 func up(flags string) (names string) {
 	for flag := range strings.FieldsSeq(flags) {
 		names += " deploy/local/cluster-up/--" + flag
+	}
+	return names
+}
+
+// imported are the flags of verbs of det import.
+func imported(verbs string) (names string) {
+	for verb := range strings.FieldsSeq(verbs) {
+		for flag := range strings.FieldsSeq("larger-is-better metric name project workspace") {
+			names += " import/" + verb + "/--" + flag
+		}
 	}
 	return names
 }

@@ -71,7 +71,11 @@ func command() *cobra.Command {
 	serve.Flags().StringArrayVar(&set, "set", nil, "a setting as key=value; may be repeated")
 	check := &cobra.Command{Use: "check-config [FILE]", Short: "Say what is wrong with a configuration", Args: oneFile(&file),
 		RunE: understood(func(cmd *cobra.Command) error {
-			if err := server.CheckConfig(file, os.Environ(), set); err != nil {
+			withoutEffect, err := server.CheckConfig(file, os.Environ(), set)
+			for _, key := range withoutEffect {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", key)
+			}
+			if err != nil {
 				return err
 			}
 			what := "the configuration is good"

@@ -93,6 +93,7 @@ func TestIrisInKeras(t *testing.T) {
 	flowers(t, r, python, id, best, setosa)
 	flowersInANotebook(t, r, id)
 	insideATask(t, r, id, best)
+	importsEventFiles(t, r, python)
 
 	_, log := iris(t, r, "distributed.yaml", data, irisFifth)
 	rig.Holds(t, "the log of two slots", log, "[rank=0]", "[rank=1]")

@@ -83,6 +83,9 @@ func TestPagesAreNotInTheWay(t *testing.T) {
 	for _, path := range []string{"/api/v1/nothing", "/api", "/proxy/x/lab", "/runner/x", "/harness/x", "/assets/gone.js", "/docs/none"} {
 		r.anyone().with("GET", path, nil, browser).is(404)
 	}
+	for _, old := range []string{"/docs/latest/index.html", "/docs/", "/docs"} { // addresses of Determined's documentation
+		r.anyone().with("GET", old, nil, browser).says(404, "this master has /docs/rest-api and /docs/python")
+	}
 	r.anyone().with("POST", "/experiments", strings.NewReader("{}"), browser).says(404, "POST")
 	if a := r.anyone().with("GET", "/.keep", nil, browser); strings.Contains(string(a.body), "secret") {
 		t.Errorf("a hidden file was served")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/expconf/topology"
 )
 
 // RawCommand is the document of a notebook, shell, command or TensorBoard as the user wrote it;
@@ -21,7 +22,7 @@ func (r *CommandResources) unknown(name string) (message, hint string, ok bool) 
 	case "slots_per_trial":
 		return "is for experiments", "did you mean slots?", true
 	}
-	return "", "", false
+	return topology.Unknown(name)
 }
 
 // CommandConfig is the complete configuration of a notebook, shell, command or TensorBoard.
@@ -47,22 +48,26 @@ type CommandConfig struct {
 // CommandResources is what such a task needs, and its settings for the queue.
 type CommandResources struct {
 	written
-	AgentLabel   *string   `json:"agent_label,omitempty"`                        // no effect any more
-	CPUs         *float64  `json:"cpus,omitempty" check:"over 0, up to maxCPUs"` // nil: those of its slots
-	Devices      Devices   `json:"devices" default:"[]"`
-	GPU          *GPU      `json:"gpu,omitempty"`
-	IsSingleNode *bool     `json:"is_single_node,omitempty"` // nil: true
-	MaxRuntime   *Duration `json:"max_runtime,omitempty"`    // for which the task may hold its place; nil: no limit
-	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
-	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
-	Priority     *int      `json:"priority" check:"1 (first)..99 (last)"`
-	ResourcePool string    `json:"resource_pool" check:"text 128"`
-	ShmSize      *ByteSize `json:"shm_size" check:"1..maxShm"`
-	Slots        int       `json:"slots" default:"1" check:"0..maxSlots"`
-	Weight       float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
+	AgentLabel     *string   `json:"agent_label,omitempty"`                        // no effect any more
+	CPUs           *float64  `json:"cpus,omitempty" check:"over 0, up to maxCPUs"` // nil: those of its slots
+	Devices        Devices   `json:"devices" default:"[]"`
+	GPU            *GPU      `json:"gpu,omitempty"`
+	IsSingleNode   *bool     `json:"is_single_node,omitempty"` // nil: true
+	MaxRuntime     *Duration `json:"max_runtime,omitempty"`    // for which the task may hold its place; nil: no limit
+	MaxSlots       *int      `json:"max_slots" check:"at least 0"`
+	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
+	PreferTopology any       `json:"prefer_gpu_topology,omitempty"`   // of Determined's fork
+	Priority       *int      `json:"priority" check:"1 (first)..99 (last)"`
+	ResourcePool   string    `json:"resource_pool" check:"text 128"`
+	ShmSize        *ByteSize `json:"shm_size" check:"1..maxShm"`
+	Slots          int       `json:"slots" default:"1" check:"0..maxSlots"`
+	Weight         float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
 }
 
-func (r CommandResources) check(k *checker, at string) { k.maxRuntime(at, r.MaxRuntime) }
+func (r CommandResources) check(k *checker, at string) {
+	k.maxRuntime(at, r.MaxRuntime)
+	k.topology(at, r.PreferTopology, r.Slots)
+}
 
 // Duration is a time span, written 30m or as a number of seconds.
 type Duration time.Duration

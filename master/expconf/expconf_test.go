@@ -491,10 +491,65 @@ func TestPure(t *testing.T) {
 			path := strings.Trim(i.Path.Value, `"`)
 			switch {
 			case slices.Contains([]string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "log", "log/slog", "io"}, path),
-				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/document") && !strings.HasSuffix(path, "/master/each") && !strings.HasSuffix(path, "/master/optional") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex") && !strings.HasSuffix(path, "/master/expconf/address") && !strings.HasSuffix(path, "/master/expconf/formula") && !strings.HasSuffix(path, "/master/expconf/hostpath"):
+				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/document") && !strings.HasSuffix(path, "/master/each") && !strings.HasSuffix(path, "/master/optional") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex") && !strings.Contains(path, "/master/expconf/"):
 				t.Errorf("%s imports %s", f.Name(), path)
 			}
 		}
+	}
+}
+
+// TestFieldsOfTheFork: what the public fork of Determined added to resources is honoured, or rejected with the reason.
+func TestFieldsOfTheFork(t *testing.T) {
+	const experiment, command = "entrypoint: e\nsearcher: {name: single, metric: m}\n", "description: d\n"
+	for text, want := range map[string]string{
+		"slots_per_trial: 4, prefer_gpu_topology: soft":   "",
+		"slots_per_trial: 4, prefer_gpu_topology: false":  "",
+		"slots_per_trial: 4, prefer_gpu_topology: ":       "",
+		"slots_per_trial: 1, prefer_gpu_topology: strong": "",
+		"slots_per_trial: 4, prefer_gpu_topology: strong": "prefer_gpu_topology: strong is not supported: a task gets GPUs of one link group where one has enough that are free, and does not wait for that; soft is what every task here has",
+		"slots_per_trial: 4, prefer_gpu_topology: true":   `prefer_gpu_topology: expected false, "soft" or "strong", found true`,
+		"slots_per_trial: 4, prefer_gpu_topology: [soft]": `prefer_gpu_topology: expected false, "soft" or "strong", found [soft]`,
+		"slots_per_trial: 4, exclude_gpus: [GPU-1]":       "exclude_gpus: is a key of an agent in Determined's public fork; ignored_gpu_ids of det-gpu on the node excludes GPUs (docs/gpu.md)",
+	} {
+		raw, _, err := Parse("test.yaml", []byte(experiment+"resources: {"+text+"}\n"))
+		if err == nil {
+			var c Config
+			if c, err = Complete(raw, cluster()); err == nil {
+				err = c.Validate()
+			}
+		}
+		if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), "test.yaml:3:") || !strings.HasSuffix(err.Error(), "resources."+want)) {
+			t.Errorf("%s: %v\nwant %s", text, err, want)
+		}
+		text = strings.Replace(text, "slots_per_trial", "slots", 1)
+		ofTask, _, err := ParseCommand("test.yaml", []byte(command+"resources: {"+text+"}\n"))
+		if err == nil {
+			var c CommandConfig
+			if c, err = CompleteCommand(ofTask, CommandDefaults{}); err == nil {
+				err = c.Validate(false)
+			}
+		}
+		if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), "test.yaml:2:") || !strings.HasSuffix(err.Error(), "resources."+want)) {
+			t.Errorf("%s of a task: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// TestWandB: the section of W&B has names of one line and an address of the web, and is merged key by key.
+func TestWandB(t *testing.T) {
+	const base = "entrypoint: e\nsearcher: {name: single, metric: m}\nintegrations: {wandb: {"
+	for text, want := range map[string]string{
+		"entity: a, project: b, group: c, base_url: https://w.example:8080/x": "",
+		"base_url: 'javascript:alert(1)'":                                     `test.yaml:3:34: integrations.wandb.base_url: expected an address such as https://wandb.example.com, found "javascript:alert(1)"`,
+		"base_url: https://user:key@w.example":                                `test.yaml:3:34: integrations.wandb.base_url: expected an address such as https://wandb.example.com, found "https://user:key@w.example"`,
+		"entity: " + strings.Repeat("e", 129):                                 "test.yaml:3:32: integrations.wandb.entity: has 129 bytes; at most 128 are allowed",
+	} {
+		if err := parsed(t, base+text+"}}\n").Validate(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", text, err, want)
+		}
+	}
+	if _, _, err := Parse("test.yaml", []byte(base+"key: x}}\n")); err == nil || !strings.Contains(err.Error(), "integrations.wandb.key: unknown field") {
+		t.Errorf("a key of W&B in the configuration: %v", err)
 	}
 }
 

@@ -1,11 +1,21 @@
 package expconf
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/detent-ml/detent/master/expconf/wandb"
+)
 
 // Integrations connects an experiment to other systems.
 type Integrations struct {
-	Pachyderm *Pachyderm `json:"pachyderm"`
-	Webhooks  *Webhooks  `json:"webhooks"`
+	Pachyderm *Pachyderm     `json:"pachyderm"`
+	WandB     *wandb.Section `json:"wandb,omitempty"`
+	Webhooks  *Webhooks      `json:"webhooks"`
+}
+
+func (i Integrations) check(k *checker, at string) {
+	problem := i.WandB.Problem()
+	k.when(problem != "", at+".wandb.base_url", problem, "")
 }
 
 // Webhooks selects the webhooks of the workspace that fire for the experiment.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/expconf/topology"
 )
 
 // Resources is what the trials of an experiment need, and their settings for the queue.
@@ -24,6 +25,7 @@ type Resources struct {
 	MaxSlots       *int      `json:"max_slots" check:"at least 0"`
 	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // on each node; nil: the memory of its slots
 	NativeParallel bool      `json:"native_parallel"`
+	PreferTopology any       `json:"prefer_gpu_topology,omitempty"`         // of Determined's fork
 	Priority       *int      `json:"priority" check:"1 (first)..99 (last)"` // nil: the default of the pool
 	ResourcePool   string    `json:"resource_pool" check:"text 128"`        // "": the default of the workspace or cluster
 	ShmSize        *ByteSize `json:"shm_size" check:"1..maxShm"`            // nil: the default of the cluster
@@ -32,8 +34,13 @@ type Resources struct {
 	Weight         float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
 }
 
+func (r *Resources) unknown(name string) (message, hint string, ok bool) {
+	return topology.Unknown(name)
+}
+
 func (r Resources) check(k *checker, at string) {
 	k.maxRuntime(at, r.MaxRuntime)
+	k.topology(at, r.PreferTopology, r.SlotsPerTrial)
 	if r.MaxSlots != nil && *r.MaxSlots >= 0 && *r.MaxSlots < r.SlotsPerTrial {
 		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so no trial could start",
 			*r.MaxSlots, r.SlotsPerTrial), "")
@@ -62,6 +69,11 @@ func (t Duration) String() string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+func (k *checker) topology(at string, prefer any, slots int) {
+	message, hint := topology.Problem(prefer, slots)
+	k.when(message != "", at+".prefer_gpu_topology", message, hint)
 }
 
 // The limits of a task's processors and memory on a node.

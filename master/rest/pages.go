@@ -80,7 +80,11 @@ func (r *Router) sendPage(c *fiber.Ctx) error {
 }
 
 func noPath(c *fiber.Ctx) error {
-	return fault.New(fault.NotFound, "no such path: %s %s", c.Method(), c.Path())
+	hint := ""
+	if p := c.Path() + "/"; strings.HasPrefix(p, "/docs/") { // where Determined's masters had a copy of its documentation
+		hint = "; this master has /docs/rest-api and /docs/python, and no copy of Determined's documentation"
+	}
+	return fault.New(fault.NotFound, "no such path: %s %s%s", c.Method(), c.Path(), hint)
 }
 
 // WantsPage reports whether a browser opens a page: browsers accept HTML when the user opens an

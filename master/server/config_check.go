@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -10,7 +11,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/server/internal/determined"
 )
 
 // check returns all problems of the configuration.
@@ -73,11 +76,11 @@ func (c *Config) check() []string {
 	c.checkMounts(&k)
 	c.checkRegions(&k)
 	if _, err := c.storage(); err != nil {
-		k.fail("checkpoint_storage", "%v", err)
+		k.section("checkpoint_storage", err)
 	}
 	defaults, err := parseTaskDefaults(c.TaskContainerDefaults)
 	if err != nil {
-		k.fail("task_container_defaults", "%v", err)
+		k.section("task_container_defaults", err)
 	}
 	checkRegistryAuth(&k, "task_container_defaults", defaults)
 	return k.problems
@@ -165,6 +168,25 @@ type checker struct{ problems []string }
 
 func (k *checker) fail(key, format string, args ...any) {
 	k.problems = append(k.problems, key+": "+fmt.Sprintf(format, args...))
+}
+
+// section reports each problem of a section that has the form of an experiment's configuration, with its path in the master's.
+func (k *checker) section(key string, err error) {
+	problems, several := errors.AsType[document.Errors](err)
+	if !several {
+		k.fail(key, "%v", err)
+	}
+	for _, p := range problems {
+		at := p.Path
+		if !within(at, key) {
+			at = document.Join(key, at)
+		}
+		hint, _ := determined.Hint(at)
+		if p.Hint != "" {
+			hint = "; " + p.Hint + hint
+		}
+		k.fail(at, "%s%s", p.Message, hint)
+	}
 }
 
 func (k *checker) oneOf(key, value string, allowed ...string) {

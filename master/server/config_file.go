@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/each"
+	"github.com/detent-ml/detent/master/server/internal/determined"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -79,10 +79,27 @@ func (f *fileReader) value(n *document.Node, v reflect.Value, path string) bool 
 		ok = f.words(n, v)
 	case reflect.Map:
 		ok = f.names(n, v)
+	case reflect.Interface:
+		f.placesBelow(n, path)
+		ok = setScalar(n, v)
 	default:
 		ok = setScalar(n, v)
 	}
 	return ok || f.fail(at, "%s: expected %s, found %s", path, typeName(v.Type()), kindOf(n))
+}
+
+// placesBelow remembers where the keys of a section are that somebody else checks.
+func (f *fileReader) placesBelow(n *document.Node, path string) {
+	for _, x := range n.Fields {
+		at := document.Join(path, x.Key)
+		f.places[at] = place(x.Line, x.Column)
+		f.placesBelow(x.Value, at)
+	}
+	for i, x := range n.Items {
+		at := document.Index(path, i)
+		f.places[at] = place(x.Line, x.Column)
+		f.placesBelow(x, at)
+	}
 }
 
 // setScalar sets v to a scalar, or to a section that somebody else checks. It reports whether n has a value of the type of v. Numbers may
@@ -198,7 +215,7 @@ func (f *fileReader) section(n *document.Node, v reflect.Value, path string) boo
 		at := document.Join(path, x.Key)
 		i, known := fields[x.Key]
 		if !known {
-			f.fail(place(x.Line, x.Column), "%s: no such key%s", at, hint(x.Key, path, slices.Collect(maps.Keys(fields))))
+			f.unknown(x, path, slices.Collect(maps.Keys(fields)))
 			continue
 		}
 		f.places[at] = place(x.Line, x.Column)
@@ -212,71 +229,21 @@ func (f *fileReader) section(n *document.Node, v reflect.Value, path string) boo
 	return true
 }
 
-// determinedKeys are the keys of Determined's master.yaml that have another name in Detent, or no meaning there, by their paths.
-var determinedKeys = map[string]string{
-	"db":                                    "database: postgres://user:password@host:5432/name",
-	"port":                                  "listen: host:port",
-	"root":                                  "nothing: the pages are in det-master",
-	"log":                                   "log_level",
-	"logging":                               "log_sinks, for copies of log lines in OTLP or syslog; det and the API read the lines in PostgreSQL",
-	"config_file":                           "the flag --config of det-master",
-	"enable_cors":                           "nothing: pages of other origins may not call the API",
-	"telemetry":                             "nothing: Detent sends no telemetry",
-	"observability":                         "nothing: /metrics is always available",
-	"cache":                                 "nothing: code and files are in PostgreSQL",
-	"feature_switches":                      "nothing: no part is hidden behind a switch",
-	"ui_customization":                      "nothing: the pages have no logo of a site",
-	"integrations":                          "nothing: Detent does not know Pachyderm",
-	"oidc":                                  "identity_providers",
-	"saml":                                  "nothing: identity_providers sign users in by OpenID Connect, also for a broker that speaks SAML",
-	"reserved_ports":                        "nothing: Nomad gives each task its ports",
-	"hpimportance":                          "nothing: the pages compute the importance of hyperparameters",
-	"internal":                              "nothing: it was for Determined's own cloud",
-	"__internal":                            "nothing: it was for Determined's own tests",
-	"genai":                                 "nothing: it was for another product",
-	"deployment_type":                       "nothing: it was for Determined's own cloud",
-	"security":                              "tls, initial_password, security.authz",
-	"security.initial_user_password":        "initial_password",
-	"security.tls":                          "tls.cert_file and tls.key_file",
-	"security.default_task":                 "nothing: det user link-with-agent-user links users with accounts of nodes, and docker.user of a pool is for the others",
-	"security.ssh":                          "nothing: shells have Ed25519 keys",
-	"security.rsa_key_size":                 "nothing: shells have Ed25519 keys",
-	"security.token":                        "tokens.max_days and tokens.default_days",
-	"security.kerberos":                     "nothing: Hadoop's storage is not supported",
-	"resource_manager":                      "nomad, resource_pools",
-	"additional_resource_managers":          "resource_pools with region, and nomad.regions",
-	"resource_pools.pool_name":              "name",
-	"resource_pools.provider":               "nothing: Nomad's autoscaler adds and removes nodes",
-	"resource_pools.agent_reattach_enabled": "nothing: tasks continue when an agent of Nomad restarts",
-	"resource_pools.agent_reconnect_wait":   "stop_after, for all pools",
-	"resource_pools.max_cpu_containers_per_agent":       "max_aux_containers_per_agent",
-	"resource_pools.kubernetes_namespace":               "nomad.namespace, or the namespace of the pool's job",
-	"resource_pools.scheduler.allow_heterogeneous_fits": "the opposite, equal_parts",
-}
-
-var indexes = regexp.MustCompile(`\[\d+\]`)
-
-// determinedHint says what Detent has in place of a key of Determined.
-func determinedHint(path string) (hint string, theirs bool) {
-	ours, theirs := determinedKeys[indexes.ReplaceAllString(path, "")]
-	if !theirs {
-		return "", false
+// unknown says that this master has no such key, what it has in place of a key of Determined, and which key may be meant. Where keys of a
+// section of Determined have counterparts of their own, each of them has a line.
+func (f *fileReader) unknown(x document.Field, path string, known []string) {
+	at := document.Join(path, x.Key)
+	if determined.Splits(at) && len(x.Value.Fields) > 0 {
+		for _, below := range x.Value.Fields {
+			f.unknown(below, at, nil)
+		}
+		return
 	}
-	if why, none := strings.CutPrefix(ours, "nothing: "); none {
-		return "; this is a key of Determined and has no meaning here: " + why, true
+	hint, theirs := determined.Hint(at)
+	if near := spelling.Nearest(x.Key, known); !theirs && near != "" {
+		hint = "; did you mean " + near + "?"
 	}
-	return "; this is a key of Determined, for which Detent has " + ours, true
-}
-
-func hint(key, path string, known []string) string {
-	if text, theirs := determinedHint(document.Join(path, key)); theirs {
-		return text
-	}
-	near := spelling.Nearest(key, known)
-	if near == "" {
-		return ""
-	}
-	return "; did you mean " + near + "?"
+	f.fail(place(x.Line, x.Column), "%s: no such key%s", at, hint)
 }
 
 func typeName(t reflect.Type) string {

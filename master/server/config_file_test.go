@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,7 @@ resource_pools:
 	}
 	for _, want := range []string{
 		":2:1: databse: no such key; did you mean database?",
-		":3:1: db: no such key; this is a key of Determined, for which Detent has database: postgres://",
+		":3:6: db.host: no such key; this is a key of Determined, for which Detent has the host in database: postgres://",
 		":4:1: port: no such key; this is a key of Determined, for which Detent has listen",
 		":5:13: stop_after: \"10\" is not a duration such as 30s or 5m",
 		":6:16: place_timeout: \"soon\" is not a duration",
@@ -56,67 +57,88 @@ resource_pools:
 	}
 }
 
-// TestAMasterYAMLOfDetermined: each key of a whole master.yaml of Determined is known, or its line says what Detent has in its place.
+// TestAMasterYAMLOfDetermined: each key of a whole master.yaml of Determined is known here, or a line with its place says what Detent has instead,
+// or a warning says that it has no effect. No line repeats a secret of the file.
 func TestAMasterYAMLOfDetermined(t *testing.T) {
-	cfg := Defaults()
-	problems := cfg.read([]byte(`
-config_file: /etc/master.yaml
-log: {level: info, color: true}
-db: {host: db, port: 5432, user: determined, password: x, name: determined}
-port: 8080
-root: /usr/share
-cluster_name: ours
-launch_error: true
-enable_cors: false
-telemetry: {enabled: false}
-observability: {enable_prometheus: true}
-logging: {type: elastic, host: logs, port: 9200}
-cache: {cache_dir: /var/cache}
-feature_switches: []
-ui_customization: {logo_paths: {dark_horizontal: /logo}}
-integrations: {pachyderm: {address: x}}
-oidc: {enabled: true}
-saml: {enabled: true}
-reserved_ports: [8000]
-hpimportance: {workers_limit: 1}
-__internal: {}
-tensorboard_timeout: 300
-notebook_timeout: 300
-retention_policy: {log_retention_days: 90, schedule: 24h}
-webhooks: {base_url: "https://det.example.com", signing_key: y}
-checkpoint_storage: {type: shared_fs, host_path: /data, storage_path: checkpoints}
-task_container_defaults: {shm_size_bytes: 4294967296}
-security:
-  initial_user_password: Secret-1
-  default_task: {id: 0, user: root}
-  tls: {cert: /a, key: /b}
-  ssh: {rsa_key_size: 1024}
-  token: {max_lifespan_days: 30}
-  authz: {type: basic}
-resource_manager: {type: agent, default_aux_resource_pool: default}
-additional_resource_managers: []
-resource_pools:
-  - pool_name: default
-    description: all
-    max_aux_containers_per_agent: 100
-    agent_reattach_enabled: true
-    agent_reconnect_wait: 25s
-    kubernetes_namespace: default
-    provider: {type: aws}
-    scheduler: {type: priority, preemption: true, fitting_policy: best, allow_heterogeneous_fits: false}
-    task_container_defaults: {shm_size_bytes: 4294967296}
-`)).problems
-	named := 0
-	for _, p := range problems {
-		switch {
-		case strings.Contains(p, "this is a key of Determined"):
-			named++
-		case !strings.Contains(p, "a unique name"):
-			t.Errorf("a key of Determined is met with %s", p)
+	const file = "testdata/determined-master.yaml"
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = CheckConfig(file, nil, nil); err == nil {
+		t.Fatal("the file was accepted")
+	}
+	said := map[int]string{} // by the line of the file
+	for line := range strings.Lines(err.Error()) {
+		_, at, inFile := strings.Cut(line, file+":")
+		if !inFile {
+			continue
+		}
+		n, _, _ := strings.Cut(at, ":")
+		number, err := strconv.Atoi(n)
+		if err != nil {
+			t.Fatalf("no place in %q", line)
+		}
+		if !strings.Contains(line, "this is a key of Determined") && !strings.Contains(line, "every pool needs a unique name") {
+			t.Errorf("a key of Determined is met with %s", line)
+		}
+		if said[number] == "" {
+			said[number] = line
 		}
 	}
-	if named != 31 {
-		t.Errorf("%d keys are named as Determined's", named)
+	var missing []string
+	for i, line := range strings.Split(string(src), "\n") {
+		if strings.HasPrefix(line, "#") || said[i+1] == "" {
+			continue
+		}
+		key, _, _ := strings.Cut(strings.TrimLeft(line, " -"), ":")
+		if !strings.Contains(said[i+1], key+": ") {
+			missing = append(missing, line)
+		}
+	}
+	if len(missing) > 0 || len(said) < 140 {
+		t.Errorf("%d lines have a message, and those of other keys: %q", len(said), missing)
+	}
+	for _, want := range []string{
+		":4:1: port: no such key; this is a key of Determined, for which Detent has listen: host:port",
+		":35:3: db.password: no such key; this is a key of Determined, for which Detent has the password in database",
+		":17:1: ui_customization: no such key; this is a key of Determined and has no meaning here",
+		"task_container_defaults.kubernetes: unknown field; this is a key of Determined, for which Detent has resource_pools[].max_slots_per_node",
+		"resource_pools[0].provider.spot: no such key; this is a key of Determined, for which Detent has resource_pools[].spot",
+		"resource_manager.scheduler.allow_heterogeneous_fits: no such key",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+	for _, secret := range []string{"secret-of-the-old-database", "Secret-of-all-1"} {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("the report repeats %q", secret)
+		}
+	}
+}
+
+// TestKeysWithoutEffect: a key of Determined that this master knows and does not use is named with what has its effect.
+func TestKeysWithoutEffect(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "master.yaml")
+	text := "task_container_defaults: {cpu_pod_spec: {}, nccl_port_range: '1:2', gloo_port_range: '3:4', slurm: {gpu_type: a}, pbs: {slots_per_node: 4}, checkpoint_gc_pod_spec: {}, work_dir: /w}\n" +
+		"resource_pools: [{name: a, task_container_defaults: {gpu_pod_spec: {}}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := CheckConfig(file, nil, nil)
+	if err != nil || len(found) != 7 || !strings.Contains(found[6], "resource_pools[0].task_container_defaults.gpu_pod_spec has no effect: ") {
+		t.Errorf("%q, %v", found, err)
+	}
+}
+
+// TestProblemsInSectionsOfExperiments: problems in sections with the form of an experiment's configuration have their place in the master's file.
+func TestProblemsInSectionsOfExperiments(t *testing.T) {
+	_, err := load(t, "database: postgres://a/b\ncheckpoint_storage:\n  type: s3\n  bukcet: x\nresource_pools:\n  - name: a\n    task_container_defaults:\n      work_dir: 3\n      foo: 1\n", nil, nil)
+	for _, want := range []string{":4:3: checkpoint_storage.bukcet: unknown field", ":8:7: resource_pools[0].task_container_defaults.work_dir: expected a string", ":9:7: resource_pools[0].task_container_defaults.foo: unknown field"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
 	}
 }
 

@@ -51,13 +51,13 @@ func LoadConfig(path string, environ, flags []string) (Config, error) {
 	return loadConfig(Defaults(), path, environ, flags)
 }
 
-// CheckConfig validates a configuration. The address of the database may be missing: it is a
+// CheckConfig validates a configuration, and names its keys that have no effect. The address of the database may be missing: it is a
 // secret, which the master's job sets by other means.
-func CheckConfig(path string, environ, flags []string) error {
+func CheckConfig(path string, environ, flags []string) (withoutEffect []string, err error) {
 	cfg := Defaults()
 	cfg.Database = "postgres://"
-	_, err := loadConfig(cfg, path, environ, flags)
-	return err
+	cfg, err = loadConfig(cfg, path, environ, flags)
+	return cfg.withoutEffect(), err
 }
 
 func loadConfig(cfg Config, path string, environ, flags []string) (Config, error) {

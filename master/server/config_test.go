@@ -88,7 +88,7 @@ stop_after: soon
 		t.Fatal("a wrong configuration was accepted")
 	}
 	for _, want := range []string{"database: is missing", `listen: expected host:port, found "nowhere"`, "log_level: expected one of",
-		"resource_pools[0].driver", "resource_pools[1].name", "resource_pools[1].device", `there is no pool "b"`, "checkpoint_storage:"} {
+		"resource_pools[0].driver", "resource_pools[1].name", "resource_pools[1].device", `there is no pool "b"`, "checkpoint_storage.type: "} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}

@@ -45,7 +45,7 @@ log_sinks:
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err = CheckConfig(path, nil, nil)
+	_, err = CheckConfig(path, nil, nil)
 	for _, want := range []string{"log_sinks[0].name: expected a unique name", "log_sinks[1].address: expected tcp://host:port", `log_sinks[1].lines: expected one of tasks, masters, found "all"`,
 		"log_sinks[2].name: expected a unique name", "log_sinks[2].token_file: open /nonesuch", "log_sinks[3].ca_file: open /nonesuch"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

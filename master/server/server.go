@@ -44,6 +44,9 @@ const (
 func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	limitMemory(os.Getenv)
 	shape, log := cfg.newLog(os.Stderr)
+	for _, key := range cfg.withoutEffect() {
+		log.Warn("a key of the configuration: " + key)
+	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {

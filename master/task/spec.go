@@ -174,6 +174,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	if err := hparamVariables(env, hparams); err != nil {
 		return err
 	}
+	b.wandb(cfg.Integrations)
 	env["DET_STEPS_COMPLETED"] = strconv.Itoa(m.StepsCompleted)
 	if cfg.Searcher.Steers() { // the harness requests the length of training from the master, repeatedly
 		env["DET_SEARCHER_API"] = "ops"
@@ -343,6 +344,18 @@ func (b *specBuilder) mlflow() {
 		env["MLFLOW_TRACKING_TOKEN"] = b.m.Token
 		env["MLFLOW_RUN_ID"] = strconv.Itoa(b.a.TrialID)
 		env["MLFLOW_EXPERIMENT_ID"] = strconv.Itoa(b.a.ProjectID)
+	}
+}
+
+// wandb sets what W&B's client reads in a trial whose configuration asks for it. The user's own variables and secrets win.
+func (b *specBuilder) wandb(i *expconf.Integrations) {
+	if i == nil || i.WandB == nil {
+		return
+	}
+	for name, value := range i.WandB.Variables(b.a.ExperimentID, b.a.TrialID, b.a.TaskID) {
+		if _, own := b.spec.Env[name]; !own {
+			b.spec.Env[name] = value
+		}
 	}
 }
 

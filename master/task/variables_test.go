@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/wandb"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -63,6 +65,30 @@ func TestMLflowVariables(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s: %s, want %s", what, text, c.want)
+		}
+	}
+}
+
+// TestWandBVariables: W&B's client in a trial logs to one run for all attempts, in the group of the experiment; the user's own variables win.
+func TestWandBVariables(t *testing.T) {
+	entity, project := "vision", "shapes"
+	of := func(i *expconf.Integrations, own map[string]string) map[string]string {
+		b := specBuilder{spec: &v1.TaskSpec{Env: maps.Clone(own)}, a: &Attempt{Row: Row{ExperimentID: 3, TrialID: 7, TaskID: "3.f00d"}}}
+		b.wandb(i)
+		return b.spec.Env
+	}
+	asked := &expconf.Integrations{WandB: &wandb.Section{Entity: &entity, Project: &project}}
+	want := map[string]string{"WANDB_ENTITY": "vision", "WANDB_PROJECT": "shapes", "WANDB_RUN_GROUP": "experiment-3", "WANDB_NAME": "trial-7", "WANDB_RUN_ID": "3.f00d", "WANDB_RESUME": "allow"}
+	if got := of(asked, map[string]string{}); !maps.Equal(got, want) {
+		t.Errorf("the variables are %v", got)
+	}
+	want["WANDB_NAME"] = "mine"
+	if got := of(asked, map[string]string{"WANDB_NAME": "mine"}); !maps.Equal(got, want) {
+		t.Errorf("with a variable of the user's they are %v", got)
+	}
+	for _, i := range []*expconf.Integrations{nil, {}} {
+		if got := of(i, map[string]string{}); len(got) > 0 {
+			t.Errorf("without the section the variables are %v", got)
 		}
 	}
 }

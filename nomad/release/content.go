@@ -121,7 +121,7 @@ func (b *builder) installation(ctx context.Context, t Target, names []string) ([
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/notice.nomad.hcl", "nomad/postgres.nomad.hcl", "nomad/postgres.volume.hcl", "nomad/policies", "nomad/vault", "nomad/ingress", "docs/operate"} {
+	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/notice.nomad.hcl", "nomad/postgres.nomad.hcl", "nomad/postgres.volume.hcl", "nomad/pack/detent", "nomad/pack/detent_postgres", "nomad/policies", "nomad/vault", "nomad/ingress", "docs/operate"} {
 		files, err := b.tree(name)
 		if err != nil {
 			return nil, err

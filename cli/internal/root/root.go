@@ -24,6 +24,7 @@ import (
 	"github.com/detent-ml/detent/cli/deploy"
 	"github.com/detent-ml/detent/cli/dev"
 	"github.com/detent-ml/detent/cli/experiment"
+	"github.com/detent-ml/detent/cli/imports"
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
@@ -157,7 +158,7 @@ func Command(a *app.App) *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "users", Title: "Users:"})
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a), model.New(a),
-		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
+		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a), imports.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), configpolicies.New(a), quota.New(a), resources.New(a), webhook.New(a), audit.New(a), deploy.New(a))
 	add(root, "users", user.New(a), usergroup.New(a), rbac.New(a), auth.New(a), token.New(a), secret.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))

@@ -12,6 +12,7 @@ import { ended } from '../lib/states';
 import { waited, waits } from '../lib/waiting';
 import { Checkpoints } from '../parts/Checkpoints';
 import { Confirm, Empty, Fact, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
+import { runInWandB } from '../lib/wandb';
 import { Curves } from '../parts/Curves';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
@@ -65,6 +66,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
       }
     },
   });
+  const wandb = runInWandB(e?.config, t.taskId);
   return (
     <div class={`page${tab === 'logs' ? ' full' : ''}`}>
       <p class="crumbs"><a href="/experiments">Experiments</a> <span aria-hidden="true">/</span> <a href={`/experiments/${t.experimentId}/trials`}>{t.experimentId} {e?.name}</a></p>
@@ -94,6 +96,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
                 <Fact name="Batches"><span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span></Fact>
                 <Fact name="Restarts"><span class="num">{t.restarts}</span></Fact>
                 {t.logPolicyMatched && <Fact name="Log policy"><span class="tag">{t.logPolicyMatched}</span></Fact>}
+                {wandb && <Fact name="W&B"><a href={wandb} rel="noopener noreferrer" target="_blank">The run in W&amp;B</a></Fact>}
                 <Fact name="Checkpoints"><span class="num">{t.checkpointCount}</span>, {bytes(t.totalCheckpointSize)}</Fact>
               </dl>
             </section>
