@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 
@@ -61,7 +62,7 @@ func oldHost(cfg Config, o *importer.Options) error {
 	}
 	o.Host = rest.BareHost(o.Host)
 	own, err := url.Parse(cfg.PublicURL)
-	if err != nil || own.Host == "" || o.Host == "" || strings.Contains(o.Host, "/") || rest.BareHost(own.Host) == o.Host {
+	if err != nil || own.Host == "" || o.Host == "" || strings.Contains(o.Host, "/") || rest.BareHost(own.Host) == o.Host || net.ParseIP(rest.BareHost(own.Host)).IsLoopback() {
 		return fault.New(fault.Invalid, "--old-host: links of the old master are told from new ones by its host name, as in det.example.org, so public_url must be set in the configuration, with another name; it is %q", cfg.PublicURL)
 	}
 	return nil

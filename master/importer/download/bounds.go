@@ -69,8 +69,9 @@ func (b *bounded) once(r *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		timer.Stop()
+		cause := context.Cause(ctx)
 		cancel(nil)
-		if cause := context.Cause(ctx); cause != nil && r.Context().Err() == nil {
+		if cause != nil && r.Context().Err() == nil {
 			return nil, cause
 		}
 		return nil, err
