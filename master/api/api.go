@@ -90,8 +90,8 @@ type Config struct {
 	CheckpointRoots []string
 	// FilesThroughMaster: no program gets a signed address of an object storage.
 	FilesThroughMaster bool
-	Roles           accounts.Roles // roles decide what users may do; else only owners and admins
-	Stored          diskuse.Limits // of what users store in the database
+	Roles              accounts.Roles // roles decide what users may do; else only owners and admins
+	Stored             diskuse.Limits // of what users store in the database
 	// Memory limits the memory that the searches of all experiments use in a master.
 	Memory budget.Budget
 	// MaxConnections is how many connections there can be at once; 0 for rest.DefaultMaxConnections.
