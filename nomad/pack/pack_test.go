@@ -171,13 +171,13 @@ func TestRenderedPacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			values[v.name], changed[v.name] = is, is
-			switch is.(type) {
+			switch is := is.(type) {
 			case string:
 				changed[v.name] = v.name + odd
 			case float64:
 				changed[v.name] = 4711.0
 			case bool:
-				changed[v.name] = !is.(bool)
+				changed[v.name] = !is
 			case []any:
 				changed[v.name] = []any{"a", odd}
 			case map[string]any:
