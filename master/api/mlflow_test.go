@@ -131,10 +131,11 @@ func TestMLflowOfAnAttempt(t *testing.T) {
 	program.post(mlflowPath("runs/create"), `{"experiment_id":"1","tags":[{"key":"mlflow.parentRunId","value":"`+own+`"}]}`).ok().into(&nested)
 	log(program, nested.Run.Info.ID, 1).ok()
 	log(stranger.ranks[0], nested.Run.Info.ID, 1).is(403)
-	b := a.next(2, 1)
+	r.runOf(a, 2) // before the attempt ends, after which its program is a stranger
 	log(program, own, 2).fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
 	program.post(mlflowPath("runs/set-tag"), fmt.Sprintf(`{"run_id":%q,"key":"a","value":"1"}`, own)).fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
 	program.do("PUT", fmt.Sprintf("/mlflow/api/2.0/mlflow-artifacts/artifacts/1/%s/artifacts/x", own), "x").fails(409, "RESOURCE_CONFLICT", "run 2 has replaced it")
+	b := a.next(2, 1)
 	log(b.ranks[0], own, 2).ok()
 	if got := r.text(`SELECT string_agg(format('%s/%s/%s', group_name, run_id, steps), ' ' ORDER BY run_id) FROM metrics WHERE trial_id = $1`, a.trial); got != "validation/1/1 validation/2/2" {
 		t.Errorf("the reports of the trial are %s", got)
