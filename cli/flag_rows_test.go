@@ -21,6 +21,7 @@ var flagEffects = []effects.Row{
 	{"experiment/set/log-retention/--days experiment/set/log-retention/--forever", "cli TestPlayedScripts"},
 	{"job/update/--ahead-of job/update/--behind-of", "integration/experiments TestASearchContinuesAndQueues"},
 	{"preview-search/--curves preview-search/--seed", "cli/preview TestSimulations"},
+	{"preview-search/--pace", "cli/preview TestABudgetNeedsAPace"},
 }
 
 // up are flags of cluster-up.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/attempts/leftover"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pace"
@@ -16,23 +17,32 @@ import (
 
 // notePaces adds what the trials of a snapshot report. A report is seen up to a cycle after it came.
 func (p *Snapshot) notePaces(s *pace.Tracks) {
-	live := 0
+	live := map[string]bool{}
 	for _, e := range p.Experiments {
 		for _, t := range e.Trials {
 			if a := p.Allocations[t.TaskID]; a != nil && a.StartedAt != nil && t.Progress != nil {
-				live++
+				live[a.ID] = true
 				s.Note(a.ID, *t.Progress, p.Now)
 			}
 		}
 	}
-	s.Forget(live, p.Now)
+	s.Forget(live)
 }
 
 // noteTook adds a trial that has completed with this attempt.
 func (p *Snapshot) noteTook(e *Experiment, t *rows.LiveTrial, a *rows.LiveAllocation) {
 	if e.took != nil && a.AssignedAt != nil {
-		e.took.Note(p.trialLimit(e, t, nil).Held + p.Now.Sub(*a.AssignedAt))
+		e.took.Note(a.ID, p.trialLimit(e, t, nil).Held + p.Now.Sub(*a.AssignedAt))
 	}
+}
+
+// tookBound is how long another trial of an experiment runs at most, as far as the others say; 0: not known. A trial whose program may take
+// longer than usual to exit when it is preempted does not get slots on loan for that.
+func tookBound(e *Experiment) time.Duration {
+	if e.Config.PreemptionSeconds() > expconf.DefaultPreemptionTimeout {
+		return 0
+	}
+	return e.took.Bound()
 }
 
 // trialLimit is the limit of a trial with this attempt, or without one.

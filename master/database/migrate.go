@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -138,11 +139,26 @@ func apply(ctx context.Context, conn *pgx.Conn, m migration) error {
 		}
 		minimum = n
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, m.sql); err != nil {
+	once := func() error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, m.sql); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, "INSERT INTO schema_versions (version, name, minimum) VALUES ($1, $2, $3)", m.version, m.name, minimum)
 			return err
-		}
-		_, err := tx.Exec(ctx, "INSERT INTO schema_versions (version, name, minimum) VALUES ($1, $2, $3)", m.version, m.name, minimum)
-		return err
-	})
+		})
+	}
+	err := once()
+	for tries := 1; tries < migrateTries && isDeadlock(err); tries++ {
+		err = once()
+	}
+	return err
+}
+
+// migrateTries is how often a migration is tried if a master that runs meanwhile reads the tables in another order.
+const migrateTries = 5
+
+func isDeadlock(err error) bool {
+	pg, is := errors.AsType[*pgconn.PgError](err)
+	return is && pg.Code == "40P01"
 }

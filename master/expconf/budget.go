@@ -21,6 +21,7 @@ type BudgetHours struct {
 }
 
 const (
+	minHours    = 0.001 // some seconds: less is spent before a program has started
 	maxHours    = 1e9
 	maxBudgeted = 2_000 // trials of a search with a budget, if its configuration names no number
 )
@@ -75,9 +76,9 @@ func (b *Budget) check(k *checker, at string) {
 		k.fail(at, "needs slot_hours or hours above 0", "write "+budgetForms)
 	case b.length != nil:
 		k.fail(at, fmt.Sprintf("must be in hours, found %s", *b.length), "write "+budgetForms+"; max_length limits the training of one trial")
-	case min(b.SlotHours, b.Hours) < 0 || max(b.SlotHours, b.Hours) > maxHours:
+	case max(b.SlotHours, b.Hours) < minHours || max(b.SlotHours, b.Hours) > maxHours:
 		field := map[bool]string{true: ".slot_hours", false: ".hours"}[b.SlotHours != 0]
-		k.fail(at+field, fmt.Sprintf("must be over 0, up to %s, found %s", short(maxHours), short(b.SlotHours+b.Hours)), "")
+		k.fail(at+field, fmt.Sprintf("must be from %s to %s, found %s", short(minHours), short(maxHours), short(b.SlotHours+b.Hours)), "")
 	}
 }
 

@@ -197,8 +197,8 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 	return remarks, nil
 }
 
-// keepRuntime sets the limit of the policies in a configuration that has no max_runtime. A limit of the pool stays the pool's: it is
-// another one after a move to another pool.
+// keepRuntime sets the limit of the policies in a configuration that has no max_runtime, so that it goes along to another pool; a pool with a lower
+// limit lowers it. Without a limit of the policies the limit of the pool stays the pool's.
 func (l Limits) keepRuntime(w wanted) []string {
 	of := expconf.Duration(0)
 	if w.in != nil {
@@ -206,7 +206,10 @@ func (l Limits) keepRuntime(w wanted) []string {
 	}
 	switch {
 	case *w.runtime != nil:
-	case l.Runtime != nil && (of == 0 || l.Runtime.Value <= of):
+	case l.Runtime != nil && of > 0 && of < l.Runtime.Value:
+		*w.runtime = new(of)
+		return []string{fmt.Sprintf("resources.max_runtime: %s, the max_runtime of pool %s", of, w.in.Name)}
+	case l.Runtime != nil:
 		*w.runtime = new(l.Runtime.Value)
 		return []string{fmt.Sprintf("resources.max_runtime: %s, the limit in the %s", l.Runtime.Value, l.Runtime.By)}
 	case of > 0:

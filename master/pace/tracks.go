@@ -34,13 +34,13 @@ func (s *Tracks) Put(attempt string, t *Track) {
 	s.by[attempt] = t
 }
 
-// Forget drops attempts that have reported nothing for long, if there are many more than the live ones.
-func (s *Tracks) Forget(live int, now time.Time) {
+// Forget drops attempts that are not live any more, if there are many of them.
+func (s *Tracks) Forget(live map[string]bool) {
 	const few = 1_000
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.by) > few+2*live {
-		maps.DeleteFunc(s.by, func(_ string, t *Track) bool { return now.Sub(t.at) > maxSilence })
+	if len(s.by) > few+2*len(live) {
+		maps.DeleteFunc(s.by, func(id string, _ *Track) bool { return !live[id] })
 	}
 }
 
@@ -74,6 +74,7 @@ func (s *Tracks) EndWithin(attempt string, l lifecycle.TimeLimit, now time.Time)
 
 // Took is how long trials of an experiment took that have completed.
 type Took struct {
+	last    string // the attempt with which the newest of them completed
 	trials  int
 	longest time.Duration
 }
@@ -85,8 +86,13 @@ const (
 	tookMargin = 1.5
 )
 
-// Note adds a trial that has held its slots for so long.
-func (t *Took) Note(held time.Duration) {
+// Note adds a trial that completed with this attempt and has held its slots for so long. A cycle whose decision could not be stored decides
+// the same again, which counts once.
+func (t *Took) Note(attempt string, held time.Duration) {
+	if attempt == t.last {
+		return
+	}
+	t.last = attempt
 	t.trials++
 	t.longest = max(t.longest, held)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // Slots on loan: requests behind the head that will have ended in time may also start on slots that the head could use.
@@ -32,9 +34,13 @@ const maxLoans = 250
 // ever is a time that no loan reaches.
 const ever = 100 * 365 * 24 * time.Hour
 
+// maxFirmLoan bounds the loans of borrowers that cannot be preempted: what runs may end earlier than it was expected to, and then the head waits
+// for such a borrower.
+const maxFirmLoan = time.Hour
+
 // lend finds slots for a request behind the head that it returns in time.
 func (p *planner) lend(r *Request) []hold {
-	if p.head == nil || r.Longest <= 0 {
+	if p.head == nil || r.Longest <= 0 || !r.Preemptible && r.Longest > maxFirmLoan {
 		return nil
 	}
 	if p.loans == nil {
@@ -211,9 +217,10 @@ func (p *planner) recall(r *Request) []hold {
 		}
 		slices.SortFunc(p.borrowers, p.youngerFirst)
 	}
+	byPriority := p.pool.Scheduler.Type != pool.FairShare && p.pool.Scheduler.Type != pool.RoundRobin // the other policies know no priorities
 	inTheWay := func(i int) bool {
 		x := &p.running[i]
-		return x.Priority >= r.Priority && (!p.now.Before(x.LentUntil) || r.QueuedAt.Before(x.StartedAt))
+		return (!byPriority || x.Priority >= r.Priority) && (!p.now.Before(x.LentUntil) || r.QueuedAt.Before(x.StartedAt))
 	}
 	return p.dismiss(r, p.borrowers, inTheWay,
 		fmt.Sprintf("preempted for %s: it started early on slots that %s waits for", nameOf(r.Group, r.ID), nameOf(r.Group, r.ID)))

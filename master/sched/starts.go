@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,7 +51,7 @@ func Starts(of *pool.Pool, nodes []Node, running []Running, queued []Request, en
 	if t := of.Scheduler.Type; t != "" && t != pool.Priority {
 		return Forecast{Others: fmt.Sprintf("under %s the order of the queue depends on who holds slots at that time", t)}
 	}
-	f := &future{of: of, nodes: nodes, running: slices.Clone(running), ends: ends, now: now, until: now.Add(maxAhead), starts: map[string]Start{}}
+	f := &future{of: of, nodes: nodes, running: slices.Clone(running), ends: maps.Clone(ends), now: now, until: now.Add(maxAhead), starts: map[string]Start{}}
 	order := inOrder(queued)
 	out := Forecast{Starts: make(map[string]Start, min(len(order), maxEstimated))}
 	if len(order) > maxEstimated {
@@ -108,6 +109,9 @@ func (f *future) plan() {
 	for _, p := range r.Place {
 		placed[p.ID] = p.Parts
 		f.starts[p.ID] = Start{At: f.now}
+		if !p.LentUntil.IsZero() {
+			f.ends[p.ID] = End{At: p.LentUntil}
+		}
 	}
 	f.queued = slices.DeleteFunc(f.queued, func(q Request) bool {
 		parts, starts := placed[q.ID]

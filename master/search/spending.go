@@ -279,8 +279,12 @@ func (s *Search) Over() bool { return s.trialSet.spending != nil && s.trialSet.s
 // HasBudget reports whether the search needs Spent events.
 func (s *Search) HasBudget() bool { return s.trialSet.spending != nil }
 
-// spentSteps is in how many parts the running attempts count.
-const spentSteps = 256
+// spentSteps is in how many parts the running attempts count, and spentPause how many seconds lie between two of them, because each is
+// an event that every later leader reads.
+const (
+	spentSteps = 256
+	spentPause = 5
+)
 
 // Due reports whether what its attempts have cost so far must become an event: attempts have ended, the first
 // attempt is placed, the budget is spent, or a part of it has been spent since the last event.
@@ -292,11 +296,12 @@ func (s *Search) Due(x Spending) bool {
 	if len(x.Ended) > 0 {
 		return true
 	}
-	if x.Live == 0 {
+	if x.Live == 0 || p.over {
 		return false
 	}
 	before, next := p.spent(), *p
 	next.note(x)
 	after := next.spent()
-	return p.of(p.running) == 0 && p.of(x.Running) > 0 || math.Abs(after-before) >= p.limit/spentSteps || before < p.limit && after >= p.limit
+	first, last := p.of(p.running) == 0 && p.of(x.Running) > 0, before < p.limit && after >= p.limit
+	return first || last || x.To-p.to >= spentPause && math.Abs(after-before) >= p.limit/spentSteps
 }
