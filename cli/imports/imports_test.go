@@ -183,11 +183,12 @@ func TestChangedValues(t *testing.T) {
 	w := newWorld(t)
 	c := w.m.Client("determined")
 	s := sender{a: w.a, c: c, from: "tensorboard"}
-	import3 := func(values ...float64) *run {
+	again := func(fresh int, restart int64, values ...float64) {
 		t.Helper()
 		r := newRun("a")
+		r.restart = restart
 		for step, v := range values {
-			if err := r.add(training, "loss", int64(step), time.Unix(int64(step), 0), v, true); err != nil {
+			if err := r.add(training, "loss", int64(step), time.Unix(int64(step), 0), v, step >= fresh); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -202,12 +203,15 @@ func TestChangedValues(t *testing.T) {
 		if err := s.all(t.Context(), r, m, &outcome{}); err != nil {
 			t.Fatal(err)
 		}
-		return r
 	}
-	import3(3, 2, 1, 0)
-	import3(3, 2, 5, 4, 3)
+	again(0, -1, 3, 2, 1, 0)
+	again(0, -1, 3, 2, 5, 4, 3)
 	if got := fmt.Sprint(w.reports(1, training, "loss")); got != "map[0:3 1:2 2:5 3:4 4:3]" {
 		t.Errorf("the losses are %s", got)
+	}
+	again(5, 6, 3, 2, 5, 4, 3, 9, 8, 7) // it began again at step 6, and step 5 was never imported
+	if got := fmt.Sprint(w.reports(1, training, "loss")); got != "map[0:3 1:2 2:5 3:4 4:3 5:9 6:8 7:7]" {
+		t.Errorf("after it began again the losses are %s", got)
 	}
 }
 

@@ -97,7 +97,9 @@ func (s sender) send(ctx context.Context, r *run, trial int, m *mark) (values in
 	}
 	from := int64(-1)
 	if m.Run > 0 {
-		from = r.restart
+		if from = r.restart; from >= 0 && len(fresh) > 0 {
+			from = min(from, fresh[0].step) // the new run also has what the program wrote before it began again, and nobody has imported yet
+		}
 	}
 	if m.Run > 0 && from < 0 {
 		if from, err = s.report(ctx, r, trial, m.Run, fresh); err != nil {

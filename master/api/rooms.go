@@ -113,7 +113,7 @@ func (a *API) registerWorkspaces() {
 // registerMLflow gives the room of MLflow's interface what it uses of workspaces, of package launch and of metrics.
 func (a *API) registerMLflow(places workspaces.Deps) {
 	changed := func() { a.bus.Publish(lifecycle.TopicIntent) }
-	mlflow.Routes(a.router, mlflow.Deps{DB: a.db, Writer: a.taskIO.metrics, NewProject: places.NewProject, NewWorkspace: places.New, Admit: a.users.Admit, Changed: changed, Files: a.checkpoints,
+	mlflow.Routes(a.router, mlflow.Deps{DB: a.db, PublicURL: a.cfg.PublicURL, Writer: a.taskIO.metrics, NewProject: places.NewProject, NewWorkspace: places.New, Admit: a.users.Admit, Changed: changed, Files: a.checkpoints,
 		Create: func(ctx context.Context, c *rest.Call, who auth.Who, req *v1.CreateExperimentRequest, also func(ctx context.Context, tx *database.DB, id int) error) (int, error) {
 			by := launch.SubmitterOf(c)
 			by.Who, by.Also = who, also

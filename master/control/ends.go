@@ -32,7 +32,7 @@ func (p *Snapshot) notePaces(s *pace.Tracks) {
 // noteTook adds a trial that has completed with this attempt.
 func (p *Snapshot) noteTook(e *Experiment, t *rows.LiveTrial, a *rows.LiveAllocation) {
 	if e.took != nil && a.AssignedAt != nil {
-		e.took.Note(a.ID, p.trialLimit(e, t, nil).Held + p.Now.Sub(*a.AssignedAt))
+		e.took.Note(a.ID, p.trialLimit(e, t, nil).Held+p.Now.Sub(*a.AssignedAt))
 	}
 }
 

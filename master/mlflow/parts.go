@@ -60,7 +60,7 @@ func (d Deps) createUpload(ctx context.Context, c *rest.Call, f folder, req *v1.
 		if addresses != nil {
 			part.URL = addresses[i]
 		} else {
-			part.URL = fmt.Sprintf("%s%s/%s?upload=%s&part=%d", addressOf(c), partsRoot, f.sent(), id, i+1)
+			part.URL = fmt.Sprintf("%s%s/%s?upload=%s&part=%d", addressOf(c, d.PublicURL), partsRoot, f.sent(), id, i+1)
 			part.Headers["Authorization"] = c.Get("Authorization")
 		}
 		out.Parts = append(out.Parts, part)
@@ -78,10 +78,13 @@ func (f folder) sent() string {
 const addressHeader = "X-Detent-Address"
 
 // addressOf is where the caller reaches this master. An address in the header is one of the caller's own machine, so the credentials of an
-// answer go nowhere else.
-func addressOf(c *rest.Call) string {
+// answer go nowhere else. Who has used the public name is answered with the public address, whatever a proxy says of the connection to it.
+func addressOf(c *rest.Call, public string) string {
 	if at, err := url.Parse(c.Get(addressHeader)); err == nil && at.Scheme == "http" && at.Hostname() == "127.0.0.1" {
 		return "http://" + at.Host
+	}
+	if at, err := url.Parse(public); err == nil && at.Host != "" && rest.BareHost(at.Host) == rest.BareHost(c.Host()) {
+		return at.Scheme + "://" + at.Host
 	}
 	if c.Secure() {
 		return "https://" + c.Host()

@@ -54,7 +54,8 @@ type Deps struct {
 	Admit   func(ctx context.Context, owner int, bytes int64) error
 	Changed func() // the state of a run has changed
 	// Files stores the files that programs log.
-	Files checkpoints.Deps
+	Files     checkpoints.Deps
+	PublicURL string // the address of the masters for users; "" if it is not known
 }
 
 // Routes adds the endpoints of MLflow's interface.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/checkpoints"
@@ -62,8 +63,8 @@ func oldHost(cfg Config, o *importer.Options) error {
 	}
 	o.Host = rest.BareHost(o.Host)
 	own, err := url.Parse(cfg.PublicURL)
-	if err != nil || own.Host == "" || o.Host == "" || strings.Contains(o.Host, "/") || rest.BareHost(own.Host) == o.Host || net.ParseIP(rest.BareHost(own.Host)).IsLoopback() {
-		return fault.New(fault.Invalid, "--old-host: links of the old master are told from new ones by its host name, as in det.example.org, so public_url must be set in the configuration, with another name; it is %q", cfg.PublicURL)
+	if err != nil || own.Host == "" || o.Host == "" || strings.Contains(o.Host, "/") || slices.ContainsFunc(cfg.hosts(), func(host string) bool { return rest.BareHost(host) == o.Host }) || net.ParseIP(rest.BareHost(own.Host)).IsLoopback() {
+		return fault.New(fault.Invalid, "--old-host: links of the old master are told from new ones by its host name, as in det.example.org, so public_url must be set in the configuration, and no address of this master may have that name; public_url is %q", cfg.PublicURL)
 	}
 	return nil
 }
