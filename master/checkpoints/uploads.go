@@ -268,16 +268,10 @@ func (f partedFolder) putPart(ctx context.Context, name, store string, n int, fr
 }
 
 // finish copies the parts into one file and moves it to its place. A part of a failed try stays until the next one or until drop.
-func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error) {
-	for i := range n {
-		info, err := f.Stat(partName(store, i+1))
-		if err != nil {
-			return 0, fault.Wrap(fault.Invalid, err, "part %d of %d has not arrived", i+1, n)
-		}
-		size += info.Size()
-	}
-	if size > most {
-		return 0, fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", size, most)
+func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
+	sizes, size, err := f.sizes(store, n, most)
+	if err != nil {
+		return 0, err
 	}
 	beside := path.Join(store, "whole-"+uuid.NewString())
 	file, err := f.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -285,28 +279,62 @@ func (f partedFolder) finish(ctx context.Context, name, store string, n int, mos
 		return 0, unwritten(err, name)
 	}
 	for i := 0; i < n && err == nil; i++ {
-		err = f.appendTo(ctx, file, partName(store, i+1))
+		err = f.appendTo(ctx, file, partName(store, i+1), sizes[i])
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = f.moveTo(beside, name)
 	}
 	if err != nil {
-		return 0, errors.Join(unwritten(err, name), f.Remove(beside))
+		if fault.CodeOf(err) == fault.Internal {
+			err = unwritten(err, name)
+		}
+		return 0, errors.Join(err, f.Remove(beside))
 	}
 	return size, f.drop(ctx, name, store)
 }
 
-func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// sizes are the sizes of the parts, and of all of them together. A task may have put anything in the place of a part.
+func (f partedFolder) sizes(store string, n int, most int64) (each []int64, all int64, err error) {
+	for i := range n {
+		info, err := f.Stat(partName(store, i+1))
+		if err != nil {
+			return nil, 0, fault.Wrap(fault.Invalid, err, "part %d of %d has not arrived", i+1, n)
+		}
+		if !info.Mode().IsRegular() {
+			return nil, 0, fault.New(fault.Invalid, "part %d of %d is not a regular file; send the part again", i+1, n)
+		}
+		each, all = append(each, info.Size()), all+info.Size()
 	}
-	from, err := f.Open(part)
+	if all > most {
+		return nil, 0, fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", all, most)
+	}
+	return each, all, nil
+}
+
+// appendTo copies a part of this size, piece by piece, so that the time limit of the request ends the copy of a large part.
+func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string, size int64) error {
+	const piece = 64 << 20
+	from, info, err := f.open(ctx, part)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	_, err = io.Copy(file, from)
-	return err
+	if info.folder || info.size != size {
+		return fault.New(fault.Conflict, "part %s changed while the master copied the parts; send the part again", path.Base(part))
+	}
+	for size > 0 {
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "the copy of the parts takes longer than a request may take; use smaller files, or try again when the storage is faster")
+		}
+		n, err := io.CopyN(file, from, min(size, piece))
+		if size -= n; errors.Is(err, io.EOF) {
+			return fault.Wrap(fault.Conflict, err, "part %s became shorter while the master copied the parts; send the part again", path.Base(part))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f partedFolder) drop(_ context.Context, name, store string) error {

@@ -1,0 +1,129 @@
+package checkpoints_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/schema/rowtest"
+)
+
+// uploads are the files of a run in a folder.
+type uploads struct {
+	*world
+	checkpoints.Deps
+	storage string
+	id      string // of the checkpoint with the files
+}
+
+func newUploads(t *testing.T) *uploads {
+	t.Helper()
+	w, storage := newWorld(t), t.TempDir()
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0)
+	w.Attempt(trial, 1, 1)
+	id, err := checkpoints.AddLogged(t.Context(), w.DB, trial, checkpoints.LoggedByRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Exec(`INSERT INTO storage_backends (config, owner_id) VALUES (jsonb_build_object('type', 'directory', 'container_path', $1::text), 1)`, storage)
+	w.Exec(`UPDATE checkpoints SET storage_id = (SELECT max(id) FROM storage_backends)`)
+	return &uploads{w, checkpoints.Deps{DB: w.DB, Roots: []string{storage}}, storage, id}
+}
+
+// begin begins a file, and returns the upload and the folder of its parts.
+func (u *uploads) begin(name string, parts ...string) (upload, folder string) {
+	u.T.Helper()
+	upload, _, err := u.BeginUpload(u.T.Context(), u.id, name, len(parts))
+	if err != nil {
+		u.T.Fatal(err)
+	}
+	for i, text := range parts {
+		if err := u.WritePart(u.T.Context(), u.id, name, upload, i+1, strings.NewReader(text), int64(len(text))); err != nil {
+			u.T.Fatal(err)
+		}
+	}
+	return upload, filepath.Join(u.storage, u.id, u.Text(`SELECT store FROM logged_uploads WHERE id = $1`, upload))
+}
+
+// finish completes a file, with an error of this kind that says why; "": without one.
+func (u *uploads) finish(name, upload string, code fault.Code, why string) {
+	u.T.Helper()
+	err := u.FinishUpload(u.T.Context(), u.id, name, upload)
+	if why == "" && err != nil || why != "" && (!fault.Is(err, code) || !strings.Contains(err.Error(), why)) {
+		u.T.Errorf("completing %s: %v, want %v %q", name, err, code, why)
+	}
+}
+
+// complete checks that a file is stored and recorded, and that its parts are removed.
+func (u *uploads) complete(name, want, folder string) {
+	u.T.Helper()
+	got, err := os.ReadFile(filepath.Join(u.storage, u.id, name))
+	if size := u.Int(`SELECT coalesce(sum(size), -1) FROM logged_files WHERE name = $1`, name); err != nil || string(got) != want || size != len(want) {
+		u.T.Errorf("file %s is %.20q, recorded with %d bytes, %v; want %q", name, got, size, err, want)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		u.T.Errorf("the parts of %s are still there: %v", name, err)
+	}
+}
+
+// TestPartsAreRegularFiles: what a task puts in the place of a part neither blocks the master nor fills the storage.
+func TestPartsAreRegularFiles(t *testing.T) {
+	u := newUploads(t)
+	upload, folder := u.begin("a.bin", "one", "two")
+	part := filepath.Join(folder, "00002")
+	for _, put := range []func() error{func() error { return syscall.Mkfifo(part, 0o644) }, func() error { return os.Mkdir(part, 0o755) }} {
+		if err := errors.Join(os.Remove(part), put()); err != nil {
+			t.Fatal(err)
+		}
+		u.finish("a.bin", upload, fault.Invalid, "part 2 of 2 is not a regular file")
+	}
+	if err := errors.Join(os.Remove(part), os.WriteFile(part, []byte("three"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("a.bin", upload, 0, "")
+	u.complete("a.bin", "onethree", folder)
+}
+
+// TestPartsThatChange: of a part the master copies as many bytes as it had, and an ended request copies nothing.
+func TestPartsThatChange(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "part"), bytes.Repeat([]byte("x"), 100), 0o644), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	to, err := os.Create(filepath.Join(dir, "whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	for _, size := range []int64{99, 101} {
+		if err := checkpoints.AppendPart(t.Context(), root, to, "part", size); !fault.Is(err, fault.Conflict) {
+			t.Errorf("a part of 100 bytes that had %d: %v", size, err)
+		}
+	}
+	if err := checkpoints.AppendPart(t.Context(), root, to, "pipe", 0); err == nil {
+		t.Error("a pipe is accepted as a part")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := checkpoints.AppendPart(ended, root, to, "part", 100); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("after the end of the request: %v", err)
+	}
+	if err := checkpoints.AppendPart(t.Context(), root, to, "part", 100); err != nil {
+		t.Error(err)
+	}
+	if info, err := to.Stat(); err != nil || info.Size() != 100 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
