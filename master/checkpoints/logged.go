@@ -72,8 +72,8 @@ func CheckLoggedName(name string) error {
 	return nil
 }
 
-// openTarget opens the storage of logged files for reading and writing.
-func (d Deps) openTarget(ctx context.Context, k Checkpoint) (target, error) {
+// openTarget opens the storage of logged files for reading and writing, and creates its folder if that is asked.
+func (d Deps) openTarget(ctx context.Context, k Checkpoint, create bool) (target, error) {
 	raw, kind, err := typedStorage(k)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (d Deps) openTarget(ctx context.Context, k Checkpoint) (target, error) {
 		}
 		return from.(objectSource), nil
 	}
-	from, err := d.openFolder(raw, k, true)
+	from, err := d.openFolder(raw, k, create)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt
 	if err != nil {
 		return err
 	}
-	to, err := d.openTarget(ctx, k)
+	to, err := d.openTarget(ctx, k, true)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (d Deps) RemoveLogged(ctx context.Context, id, name string) (int, error) {
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	to, err := d.openTarget(ctx, k)
+	to, err := d.openTarget(ctx, k, true)
 	if err != nil {
 		return 0, err
 	}

@@ -45,8 +45,13 @@ func removeUpload(ctx context.Context, db *database.DB, id string) error {
 	return db.Exec(ctx, `DELETE FROM logged_uploads WHERE id = $1`, id)
 }
 
-// oldUploads are some uploads that began so long ago, and those whose files are being removed.
+// tryUploadLater moves an upload whose parts could not be removed behind the others.
+func tryUploadLater(ctx context.Context, db *database.DB, id string) error {
+	return db.Exec(ctx, `UPDATE logged_uploads SET tried_at = now() WHERE id = $1`, id)
+}
+
+// oldUploads are some uploads that began so long ago, and those whose files are being removed: first those whose removal nobody has tried.
 func oldUploads(ctx context.Context, db *database.DB, age time.Duration) ([]upload, error) {
 	return database.Rows[upload](ctx, db, uploadColumns+` JOIN checkpoints k ON k.uuid = u.checkpoint JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-		WHERE u.created_at < now() - $1::interval OR k.state = 'DELETED' OR e.desired = 'deleted' ORDER BY u.created_at LIMIT 100`, age)
+		WHERE u.created_at < now() - $1::interval OR k.state = 'DELETED' OR e.desired = 'deleted' ORDER BY u.tried_at NULLS FIRST, u.created_at LIMIT 100`, age)
 }

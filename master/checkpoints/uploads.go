@@ -24,6 +24,8 @@ const (
 	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
 	linkLife       = time.Hour      // and for a download
 	uploadsLast    = 2 * 24 * time.Hour
+	dropWithin     = 30 * time.Second // the removal of the parts of one file: its storage may be away
+	dropAllWithin  = 2 * time.Minute  // and of those of all, for whose end other chores wait
 )
 
 // A PartedBucket is an object storage that the master can write in parts.
@@ -54,7 +56,7 @@ func (d Deps) BeginUpload(ctx context.Context, id, name string, parts int) (uplo
 	if parts < 1 || parts > MaxUploadParts {
 		return "", nil, fault.New(fault.Invalid, "num_parts: %d is not between 1 and %d; send larger parts (MLFLOW_MULTIPART_UPLOAD_CHUNK_SIZE)", parts, MaxUploadParts)
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, true)
 	if err != nil {
 		return "", nil, err
 	}
@@ -89,7 +91,7 @@ func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, fro
 	if err := d.admitLogged(ctx, id, name, size); err != nil {
 		return err
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, false)
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
 	if err != nil {
 		return err
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, false)
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (d Deps) DropUpload(ctx context.Context, id, name, upload string) error {
 
 func (d Deps) dropParts(ctx context.Context, u upload) error {
 	if !u.Finished {
-		to, err := d.partsOf(ctx, u.Checkpoint)
+		to, err := d.partsOf(ctx, u.Checkpoint, false)
 		if err == nil {
 			err = errors.Join(to.drop(ctx, u.Name, u.Store), to.Close())
 		}
@@ -150,17 +152,33 @@ func (d Deps) dropParts(ctx context.Context, u upload) error {
 	return removeUpload(ctx, d.DB, u.ID)
 }
 
-// DropUploads removes what programs have begun to send and have not completed within two days, or whose files are being removed.
+// DropUploads removes what programs have begun to send and have not completed within two days, or whose files are being removed. The uploads
+// that it cannot remove are the last ones that it tries next time, so that the storage of one user does not keep the others' parts.
 func (d Deps) DropUploads(ctx context.Context) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dropAllWithin)
+	defer cancel()
 	list, err := oldUploads(ctx, d.DB, uploadsLast)
 	for _, u := range list {
-		if failed := d.dropParts(ctx, u); failed != nil {
+		if ctx.Err() != nil {
+			break
+		}
+		if failed := d.dropOld(ctx, u); failed != nil {
 			err = errors.Join(err, fmt.Errorf("the parts of %s of checkpoint %s: %w", u.Name, u.Checkpoint, failed))
 			continue
 		}
 		n++
 	}
 	return n, err
+}
+
+func (d Deps) dropOld(ctx context.Context, u upload) error {
+	within, cancel := context.WithTimeout(ctx, dropWithin)
+	defer cancel()
+	err := d.dropParts(within, u)
+	if err != nil {
+		err = errors.Join(err, tryUploadLater(context.WithoutCancel(ctx), d.DB, u.ID))
+	}
+	return err
 }
 
 // LinkLogged is the signed address of a file, and its size; "" if its store signs none.
@@ -172,7 +190,7 @@ func (d Deps) LinkLogged(ctx context.Context, id, name string) (address string, 
 	if err != nil {
 		return "", 0, err
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, false)
 	if fault.Is(err, fault.Unimplemented) {
 		return "", *known, nil
 	}
@@ -184,13 +202,13 @@ func (d Deps) LinkLogged(ctx context.Context, id, name string) (address string, 
 	return address, *known, err
 }
 
-// partsOf opens the storage of logged files.
-func (d Deps) partsOf(ctx context.Context, id string) (partedTarget, error) {
+// partsOf opens the storage of logged files, and creates its folder if that is asked.
+func (d Deps) partsOf(ctx context.Context, id string, create bool) (partedTarget, error) {
 	k, err := loggedByID(ctx, d.DB, id)
 	if err != nil {
 		return nil, err
 	}
-	to, err := d.openTarget(ctx, k)
+	to, err := d.openTarget(ctx, k, create)
 	if err != nil {
 		return nil, err
 	}

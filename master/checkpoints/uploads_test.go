@@ -127,3 +127,47 @@ func TestPartsThatChange(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 }
+
+// TestOldUploadsAreRemoved: what nobody has completed within two days is removed, also if as many older uploads as are tried at once are in a
+// storage that is away; and a look at a folder that was removed does not make it again.
+func TestOldUploadsAreRemoved(t *testing.T) {
+	u := newUploads(t)
+	old, folder := u.begin("old.bin", "one")
+	fresh, kept := u.begin("new.bin", "one")
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours' WHERE id = $1`, old)
+	away := u.world.Trial(u.Int(`SELECT max(id) FROM experiments`), 1, 0)
+	u.Attempt(away, 1, 1)
+	elsewhere, err := checkpoints.AddLogged(t.Context(), u.DB, away, checkpoints.LoggedByRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Exec(`INSERT INTO storage_backends (config, owner_id) VALUES ('{"type": "directory", "container_path": "/nobody/reaches/this"}', 1)`)
+	u.Exec(`UPDATE checkpoints SET storage_id = (SELECT max(id) FROM storage_backends) WHERE uuid = $1`, elsewhere)
+	u.Exec(`INSERT INTO logged_uploads (checkpoint, name, parts, store, created_at) SELECT $1, 'x', 1, 'detent-upload-x', now() - interval '50 hours' FROM generate_series(1, 100)`, elsewhere)
+	if n, err := u.DropUploads(t.Context()); n != 0 || err == nil {
+		t.Errorf("in a storage that is away: %d are removed, %v", n, err)
+	}
+	if n, err := u.DropUploads(t.Context()); n != 1 || err == nil {
+		t.Errorf("after that: %d are removed, %v", n, err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the parts of an old upload are still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(kept, "00001")); err != nil {
+		t.Errorf("the part of a new upload: %v", err)
+	}
+	u.finish("old.bin", old, fault.NotFound, "has no upload")
+
+	u.Exec(`DELETE FROM logged_uploads WHERE checkpoint = $1`, elsewhere)
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours'`)
+	if err := os.RemoveAll(filepath.Join(u.storage, u.id)); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("new.bin", fresh, fault.NotFound, "has no folder")
+	if n, err := u.DropUploads(t.Context()); n != 1 || err != nil || u.Int(`SELECT count(*) FROM logged_uploads`) != 0 {
+		t.Errorf("after the removal of the folder: %d are removed, %v", n, err)
+	}
+	if list, err := os.ReadDir(u.storage); err != nil || len(list) != 0 {
+		t.Errorf("the folder is there again: %v, %v", list, err)
+	}
+}

@@ -35,7 +35,8 @@ CREATE TABLE logged_uploads (
     parts      int NOT NULL CHECK (parts > 0),
     store      text NOT NULL, -- the upload, as the store calls it
     finished   boolean NOT NULL DEFAULT false, -- so that a client may ask twice
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    tried_at   timestamptz -- when the chore failed to remove it
 );
 CREATE INDEX logged_uploads_checkpoint ON logged_uploads (checkpoint);
 
