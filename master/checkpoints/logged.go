@@ -114,7 +114,15 @@ func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt
 
 // record records a file that was written, or removes it if it cannot be recorded.
 func (d Deps) record(ctx context.Context, to target, id, name string, size int64) error {
-	err := recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
+	err := d.recordWritten(ctx, to, id, name, size)
+	if err != nil {
+		err = errors.Join(err, d.removeUnrecorded(ctx, to, id, name))
+	}
+	return err
+}
+
+func (d Deps) recordWritten(ctx context.Context, to target, id, name string, size int64) error {
+	return recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
 		body, info, err := to.open(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fault.Wrap(fault.Conflict, err, "file %s was removed while it was written; try again", name)
@@ -124,14 +132,15 @@ func (d Deps) record(ctx context.Context, to target, id, name string, size int64
 		}
 		return info.size, body.Close()
 	})
-	if err == nil {
-		return nil
+}
+
+// removeUnrecorded removes a file that is not recorded: nobody would find it.
+func (d Deps) removeUnrecorded(ctx context.Context, to target, id, name string) error {
+	ctx = context.WithoutCancel(ctx)
+	if known, why := loggedSize(ctx, d.DB, id, name); why == nil && known == nil {
+		return to.remove(ctx, name)
 	}
-	known, why := loggedSize(context.WithoutCancel(ctx), d.DB, id, name)
-	if why == nil && known == nil { // nobody would find it
-		return errors.Join(err, to.remove(context.WithoutCancel(ctx), name))
-	}
-	return err
+	return nil
 }
 
 // RemoveLogged removes a file, or all files of a folder; "": all. It returns how many files it has removed.

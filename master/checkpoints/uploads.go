@@ -8,11 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // Large files arrive in parts, each with a request of its own, in any order. Where the store signs addresses, programs send the parts
@@ -24,8 +27,10 @@ const (
 	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
 	linkLife       = time.Hour      // and for a download
 	uploadsLast    = 2 * 24 * time.Hour
-	dropWithin     = 30 * time.Second // the removal of the parts of one file: its storage may be away
-	dropAllWithin  = 2 * time.Minute  // and of those of all, for whose end other chores wait
+	dropWithin     = 30 * time.Second  // the removal of the parts of one file: its storage may be away
+	dropAllWithin  = 2 * time.Minute   // and of those of all, for whose end other chores wait
+	holdLasts      = time.Minute       // for which others wait after the master that holds an upload has died
+	holdWait       = 100 * time.Second // for another request: MLflow's client waits 120 seconds for an answer
 )
 
 // A PartedBucket is an object storage that the master can write in parts.
@@ -36,6 +41,8 @@ type PartedBucket interface {
 	SignParts(ctx context.Context, key, id string, n int, life time.Duration) ([]string, error)
 	SignGet(ctx context.Context, key string, life time.Duration) (string, error)
 	PutPart(ctx context.Context, key, id string, n int, from io.ReaderAt, size int64) error
+	// MeasureParts returns how many bytes parts 1 to n have together, with the errors of FinishParts.
+	MeasureParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
 	FinishParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
 	DropParts(ctx context.Context, key, id string) error
 }
@@ -46,7 +53,9 @@ type partedTarget interface {
 	begin(ctx context.Context, name string) (store string, err error)
 	signParts(ctx context.Context, name, store string, n int) ([]string, error)
 	putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error
+	measure(ctx context.Context, name, store string, n int, most int64) (size int64, err error)
 	finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error)
+	tidy(ctx context.Context, name, store string) error // removes what finish has left
 	drop(ctx context.Context, name, store string) error
 	link(ctx context.Context, name string) (string, error)
 }
@@ -85,6 +94,8 @@ func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, fro
 		return err
 	case u.Finished:
 		return fault.New(fault.Conflict, "file %s is complete already", name)
+	case u.Size != nil:
+		return fault.New(fault.Conflict, "file %s is being completed; to send other parts, begin another upload", name)
 	case n < 1 || n > u.Parts:
 		return fault.New(fault.Invalid, "part: %d is not between 1 and %d", n, u.Parts)
 	}
@@ -99,8 +110,26 @@ func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, fro
 	return to.putPart(ctx, name, u.Store, n, from, size)
 }
 
-// FinishUpload makes the file of its parts, and records it.
+// FinishUpload makes the file of its parts, and records it. A client that got no answer asks again: then the file may be there already, or another
+// request still makes it, for which this one waits.
 func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
+	for end := time.Now().Add(holdWait); ; {
+		u, err := uploadOf(ctx, d.DB, id, name, upload)
+		if err != nil || u.Finished {
+			return err
+		}
+		held, err := d.holding(ctx, upload, func(ctx context.Context) error { return d.finishHeld(ctx, id, name, upload) })
+		if held || err != nil {
+			return err
+		}
+		if sleep.For(ctx, time.Second) != nil || time.Now().After(end) {
+			return fault.New(fault.Unavailable, "another request is completing file %s or removing its parts; try again", name)
+		}
+	}
+}
+
+// finishHeld is FinishUpload while no other request completes the file.
+func (d Deps) finishHeld(ctx context.Context, id, name, upload string) error {
 	u, err := uploadOf(ctx, d.DB, id, name, upload)
 	if err != nil || u.Finished {
 		return err
@@ -117,33 +146,98 @@ func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
 		return err
 	}
 	defer to.Close()
-	size, err := to.finish(ctx, name, u.Store, u.Parts, maxLoggedBytes-s.Size)
+	size, err := d.whole(ctx, to, u, maxLoggedBytes-s.Size)
+	if err != nil {
+		return err
+	}
+	if err = d.recordWritten(ctx, to, id, name, size); err != nil {
+		switch fault.CodeOf(err) {
+		case fault.Conflict, fault.Invalid, fault.TooLarge: // it cannot be recorded later
+			err = errors.Join(err, d.removeUnrecorded(ctx, to, id, name))
+		}
+		return err
+	}
+	if err = to.tidy(ctx, name, u.Store); err != nil {
+		return err
+	}
+	return finishUpload(ctx, d.DB, upload)
+}
+
+// whole makes the file of its parts, and returns its size. If the parts are gone, an earlier request has made the file but could not record it:
+// then the file has the size that this request stored before.
+func (d Deps) whole(ctx context.Context, to partedTarget, u upload, most int64) (int64, error) {
+	size, err := to.measure(ctx, u.Name, u.Store, u.Parts, most)
 	if err == nil {
-		err = d.record(ctx, to, id, name, size)
+		err = sizeUpload(ctx, d.DB, u.ID, size)
 	}
 	if err == nil {
-		err = finishUpload(ctx, d.DB, upload)
+		size, err = to.finish(ctx, u.Name, u.Store, u.Parts, most)
 	}
-	return err
+	if err == nil || u.Size == nil || !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
+		return size, err
+	}
+	body, info, missing := to.open(ctx, u.Name)
+	if missing != nil {
+		return 0, err
+	}
+	if info.folder || info.size != *u.Size {
+		return 0, errors.Join(err, body.Close())
+	}
+	return info.size, body.Close()
+}
+
+// holding calls fn unless another request holds the upload: held is false then. It holds the upload until fn returns.
+func (d Deps) holding(ctx context.Context, upload string, fn func(ctx context.Context) error) (held bool, err error) {
+	holder := uuid.NewString()
+	if held, err = holdUpload(ctx, d.DB, upload, holder); err != nil || !held {
+		return false, err
+	}
+	working, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		for range sleep.Every(working, holdLasts/4) {
+			if ours, err := renewUpload(working, d.DB, upload, holder); err == nil && !ours {
+				cancel() // the database was away, and another request holds it now
+			}
+		}
+	})
+	err = fn(working)
+	cancel()
+	renewing.Wait()
+	return true, errors.Join(err, releaseUpload(context.WithoutCancel(ctx), d.DB, upload, holder))
 }
 
 // DropUpload removes the parts of a file that is not complete.
 func (d Deps) DropUpload(ctx context.Context, id, name, upload string) error {
-	u, err := uploadOf(ctx, d.DB, id, name, upload)
-	if fault.Is(err, fault.NotFound) || err == nil && u.Finished {
+	_, err := uploadOf(ctx, d.DB, id, name, upload)
+	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return d.dropParts(ctx, u)
+	held, err := d.holding(ctx, upload, func(ctx context.Context) error {
+		u, err := uploadOf(ctx, d.DB, id, name, upload)
+		if err != nil || u.Finished {
+			return database.Missing(err, nil)
+		}
+		return d.dropParts(ctx, u)
+	})
+	if err == nil && !held {
+		err = fault.New(fault.Conflict, "file %s is being completed, or another request removes its parts", name)
+	}
+	return err
 }
 
 func (d Deps) dropParts(ctx context.Context, u upload) error {
 	if !u.Finished {
 		to, err := d.partsOf(ctx, u.Checkpoint, false)
 		if err == nil {
-			err = errors.Join(to.drop(ctx, u.Name, u.Store), to.Close())
+			err = to.drop(ctx, u.Name, u.Store)
+			if err == nil && u.Size != nil { // the store may have made the file
+				err = d.removeUnrecorded(ctx, to, u.Checkpoint, u.Name)
+			}
+			err = errors.Join(err, to.Close())
 		}
 		if err != nil && !fault.Is(err, fault.NotFound) { // what is not there needs no removal
 			return err
@@ -174,7 +268,13 @@ func (d Deps) DropUploads(ctx context.Context) (n int, err error) {
 func (d Deps) dropOld(ctx context.Context, u upload) error {
 	within, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
-	err := d.dropParts(within, u)
+	_, err := d.holding(within, u.ID, func(ctx context.Context) error {
+		now, err := uploadOf(ctx, d.DB, u.Checkpoint, u.Name, u.ID)
+		if err != nil {
+			return database.Missing(err, nil)
+		}
+		return d.dropParts(ctx, now)
+	})
 	if err != nil {
 		err = errors.Join(err, tryUploadLater(context.WithoutCancel(ctx), d.DB, u.ID))
 	}
@@ -244,6 +344,12 @@ func (o partedObjects) putPart(ctx context.Context, name, store string, n int, f
 	return o.to.PutPart(ctx, o.prefix+name, store, n, from, size)
 }
 
+func (o partedObjects) measure(ctx context.Context, name, store string, n int, most int64) (int64, error) {
+	return o.to.MeasureParts(ctx, o.prefix+name, store, n, most)
+}
+
+func (o partedObjects) tidy(context.Context, string, string) error { return nil } // the store has removed the parts
+
 func (o partedObjects) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
 	return o.to.FinishParts(ctx, o.prefix+name, store, n, most)
 }
@@ -285,7 +391,12 @@ func (f partedFolder) putPart(ctx context.Context, name, store string, n int, fr
 	return f.put(ctx, partName(store, n), from, size)
 }
 
-// finish copies the parts into one file and moves it to its place. A part of a failed try stays until the next one or until drop.
+func (f partedFolder) measure(_ context.Context, _, store string, n int, most int64) (int64, error) {
+	_, size, err := f.sizes(store, n, most)
+	return size, err
+}
+
+// finish copies the parts into one file and moves it to its place. The parts, and what failed tries have left, stay until tidy or drop.
 func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
 	sizes, size, err := f.sizes(store, n, most)
 	if err != nil {
@@ -308,7 +419,11 @@ func (f partedFolder) finish(ctx context.Context, name, store string, n int, mos
 		}
 		return 0, errors.Join(err, f.Remove(beside))
 	}
-	return size, f.drop(ctx, name, store)
+	return size, nil
+}
+
+func (f partedFolder) tidy(ctx context.Context, name, store string) error {
+	return f.drop(ctx, name, store)
 }
 
 // sizes are the sizes of the parts, and of all of them together. A task may have put anything in the place of a part.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/fault"
@@ -169,5 +170,75 @@ func TestOldUploadsAreRemoved(t *testing.T) {
 	}
 	if list, err := os.ReadDir(u.storage); err != nil || len(list) != 0 {
 		t.Errorf("the folder is there again: %v, %v", list, err)
+	}
+}
+
+// TestAnUploadIsCompletedAgain: a file that was made of its parts and not recorded is recorded when the client asks again, also if its parts are
+// gone, as in the object storages; and if nobody asks again, it is removed.
+func TestAnUploadIsCompletedAgain(t *testing.T) {
+	u := newUploads(t)
+	a, folderA := u.begin("a.bin", "one", "two")
+	b, folderB := u.begin("b.bin", "three")
+	c, _ := u.begin("c.bin", "four")
+	u.Exec(`CREATE FUNCTION away() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'away' USING ERRCODE = '57P01'; END $$`)
+	u.Exec(`CREATE TRIGGER away BEFORE INSERT ON logged_files FOR EACH ROW EXECUTE FUNCTION away()`)
+	u.finish("a.bin", a, fault.Unavailable, "does not answer")
+	u.finish("b.bin", b, fault.Unavailable, "does not answer")
+	u.finish("c.bin", c, fault.Unavailable, "does not answer")
+	u.Exec(`DROP TRIGGER away ON logged_files`)
+	if err := u.WritePart(t.Context(), u.id, "a.bin", a, 1, strings.NewReader("x"), 1); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a part of a file that is being completed: %v", err)
+	}
+	u.finish("a.bin", a, 0, "")
+	u.complete("a.bin", "onetwo", folderA)
+	u.finish("a.bin", a, 0, "")
+	if err := os.RemoveAll(folderB); err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(u.storage, u.id, "b.bin")
+	if err := os.WriteFile(whole, []byte("another"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("b.bin", b, fault.Invalid, "part 1 of 1 has not arrived")
+	if err := os.WriteFile(whole, []byte("three"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("b.bin", b, 0, "")
+	u.complete("b.bin", "three", folderB)
+	if err := u.DropUpload(t.Context(), u.id, "c.bin", c); err != nil {
+		t.Error(err)
+	}
+	for name, there := range map[string]bool{"a.bin": true, "b.bin": true, "c.bin": false} {
+		if _, err := os.Stat(filepath.Join(u.storage, u.id, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOneRequestCompletesAnUpload: while a request completes a file, no other one does or removes its parts, until that request has died.
+func TestOneRequestCompletesAnUpload(t *testing.T) {
+	u := newUploads(t)
+	upload, folder := u.begin("a.bin", "one", "two")
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours', holder = gen_random_uuid(), held_until = now() + interval '1 hour'`)
+	if err := u.DropUpload(t.Context(), u.id, "a.bin", upload); !fault.Is(err, fault.Conflict) {
+		t.Errorf("an abort: %v", err)
+	}
+	if _, err := u.DropUploads(t.Context()); err != nil {
+		t.Errorf("the chore: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if err := u.FinishUpload(ctx, u.id, "a.bin", upload); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("another completion: %v", err)
+	}
+	done := make(chan error)
+	go func() { done <- u.FinishUpload(t.Context(), u.id, "a.bin", upload) }()
+	u.Exec(`UPDATE logged_uploads SET held_until = now() - interval '1 second'`)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	u.complete("a.bin", "onetwo", folder)
+	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE finished AND holder IS NULL`); n != 1 {
+		t.Errorf("%d uploads are complete and held by nobody", n)
 	}
 }
