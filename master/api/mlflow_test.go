@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/diskuse"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // mlflow is the path of a call of MLflow's interface.
@@ -140,6 +142,22 @@ func TestMLflowOfAnAttempt(t *testing.T) {
 	if got := r.text(`SELECT string_agg(format('%s/%s/%s', group_name, run_id, steps), ' ' ORDER BY run_id) FROM metrics WHERE trial_id = $1`, a.trial); got != "validation/1/1 validation/2/2" {
 		t.Errorf("the reports of the trial are %s", got)
 	}
+}
+
+// TestMLflowCompletesManyParts: MLflow's client sends back the signed addresses of all parts when it completes a file.
+func TestMLflowCompletesManyParts(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	run := me.newMLflowRun("0")
+	parts := make([]v1.MLflowUploadDone, checkpoints.MaxUploadParts)
+	for i := range parts {
+		parts[i] = v1.MLflowUploadDone{Number: i + 1, Tag: strings.Repeat("e", 32), URL: "https://store.example/" + strings.Repeat("s", 1600)}
+	}
+	body, err := json.Marshal(v1.MLflowFinishUploadRequest{Path: "large.bin", ID: "00000000-0000-4000-8000-000000000001", Parts: parts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	me.post("/mlflow/api/2.0/mlflow-artifacts/mpu/complete/0/"+run+"/artifacts", string(body)).fails(404, "RESOURCE_DOES_NOT_EXIST", "has no upload")
 }
 
 // TestMLflowBounds: what is wrong with a request is said in MLflow's form, and stores nothing.

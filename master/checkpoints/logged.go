@@ -72,8 +72,8 @@ func CheckLoggedName(name string) error {
 	return nil
 }
 
-// openTarget opens the storage of logged files for reading and writing.
-func (d Deps) openTarget(ctx context.Context, k Checkpoint) (target, error) {
+// openTarget opens the storage of logged files for reading and writing, and creates its folder if that is asked.
+func (d Deps) openTarget(ctx context.Context, k Checkpoint, create bool) (target, error) {
 	raw, kind, err := typedStorage(k)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (d Deps) openTarget(ctx context.Context, k Checkpoint) (target, error) {
 		}
 		return from.(objectSource), nil
 	}
-	from, err := d.openFolder(raw, k, true)
+	from, err := d.openFolder(raw, k, create)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt
 	if err != nil {
 		return err
 	}
-	to, err := d.openTarget(ctx, k)
+	to, err := d.openTarget(ctx, k, true)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,15 @@ func (d Deps) WriteLogged(ctx context.Context, id, name string, from io.ReaderAt
 
 // record records a file that was written, or removes it if it cannot be recorded.
 func (d Deps) record(ctx context.Context, to target, id, name string, size int64) error {
-	err := recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
+	err := d.recordWritten(ctx, to, id, name, size)
+	if err != nil {
+		err = errors.Join(err, d.removeUnrecorded(ctx, to, id, name))
+	}
+	return err
+}
+
+func (d Deps) recordWritten(ctx context.Context, to target, id, name string, size int64) error {
+	return recordLogged(ctx, d.DB, id, name, size, func(ctx context.Context) (int64, error) {
 		body, info, err := to.open(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fault.Wrap(fault.Conflict, err, "file %s was removed while it was written; try again", name)
@@ -124,14 +132,15 @@ func (d Deps) record(ctx context.Context, to target, id, name string, size int64
 		}
 		return info.size, body.Close()
 	})
-	if err == nil {
-		return nil
+}
+
+// removeUnrecorded removes a file that is not recorded: nobody would find it.
+func (d Deps) removeUnrecorded(ctx context.Context, to target, id, name string) error {
+	ctx = context.WithoutCancel(ctx)
+	if known, why := loggedSize(ctx, d.DB, id, name); why == nil && known == nil {
+		return to.remove(ctx, name)
 	}
-	known, why := loggedSize(context.WithoutCancel(ctx), d.DB, id, name)
-	if why == nil && known == nil { // nobody would find it
-		return errors.Join(err, to.remove(context.WithoutCancel(ctx), name))
-	}
-	return err
+	return nil
 }
 
 // RemoveLogged removes a file, or all files of a folder; "": all. It returns how many files it has removed.
@@ -147,7 +156,7 @@ func (d Deps) RemoveLogged(ctx context.Context, id, name string) (int, error) {
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	to, err := d.openTarget(ctx, k)
+	to, err := d.openTarget(ctx, k, true)
 	if err != nil {
 		return 0, err
 	}

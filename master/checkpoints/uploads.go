@@ -8,11 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // Large files arrive in parts, each with a request of its own, in any order. Where the store signs addresses, programs send the parts
@@ -24,6 +27,10 @@ const (
 	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
 	linkLife       = time.Hour      // and for a download
 	uploadsLast    = 2 * 24 * time.Hour
+	dropWithin     = 30 * time.Second  // the removal of the parts of one file: its storage may be away
+	dropAllWithin  = 2 * time.Minute   // and of those of all, for whose end other chores wait
+	holdLasts      = time.Minute       // for which others wait after the master that holds an upload has died
+	holdWait       = 100 * time.Second // for another request: MLflow's client waits 120 seconds for an answer
 )
 
 // A PartedBucket is an object storage that the master can write in parts.
@@ -34,6 +41,8 @@ type PartedBucket interface {
 	SignParts(ctx context.Context, key, id string, n int, life time.Duration) ([]string, error)
 	SignGet(ctx context.Context, key string, life time.Duration) (string, error)
 	PutPart(ctx context.Context, key, id string, n int, from io.ReaderAt, size int64) error
+	// MeasureParts returns how many bytes parts 1 to n have together, with the errors of FinishParts.
+	MeasureParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
 	FinishParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
 	DropParts(ctx context.Context, key, id string) error
 }
@@ -44,7 +53,9 @@ type partedTarget interface {
 	begin(ctx context.Context, name string) (store string, err error)
 	signParts(ctx context.Context, name, store string, n int) ([]string, error)
 	putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error
+	measure(ctx context.Context, name, store string, n int, most int64) (size int64, err error)
 	finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error)
+	tidy(ctx context.Context, name, store string) error // removes what finish has left
 	drop(ctx context.Context, name, store string) error
 	link(ctx context.Context, name string) (string, error)
 }
@@ -54,7 +65,7 @@ func (d Deps) BeginUpload(ctx context.Context, id, name string, parts int) (uplo
 	if parts < 1 || parts > MaxUploadParts {
 		return "", nil, fault.New(fault.Invalid, "num_parts: %d is not between 1 and %d; send larger parts (MLFLOW_MULTIPART_UPLOAD_CHUNK_SIZE)", parts, MaxUploadParts)
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, true)
 	if err != nil {
 		return "", nil, err
 	}
@@ -83,13 +94,15 @@ func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, fro
 		return err
 	case u.Finished:
 		return fault.New(fault.Conflict, "file %s is complete already", name)
+	case u.Size != nil:
+		return fault.New(fault.Conflict, "file %s is being completed; to send other parts, begin another upload", name)
 	case n < 1 || n > u.Parts:
 		return fault.New(fault.Invalid, "part: %d is not between 1 and %d", n, u.Parts)
 	}
 	if err := d.admitLogged(ctx, id, name, size); err != nil {
 		return err
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, false)
 	if err != nil {
 		return err
 	}
@@ -97,8 +110,26 @@ func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, fro
 	return to.putPart(ctx, name, u.Store, n, from, size)
 }
 
-// FinishUpload makes the file of its parts, and records it.
+// FinishUpload makes the file of its parts, and records it. A client that got no answer asks again: then the file may be there already, or another
+// request still makes it, for which this one waits.
 func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
+	for end := time.Now().Add(holdWait); ; {
+		u, err := uploadOf(ctx, d.DB, id, name, upload)
+		if err != nil || u.Finished {
+			return err
+		}
+		held, err := d.holding(ctx, upload, func(ctx context.Context) error { return d.finishHeld(ctx, id, name, upload) })
+		if held || err != nil {
+			return err
+		}
+		if sleep.For(ctx, time.Second) != nil || time.Now().After(end) {
+			return fault.New(fault.Unavailable, "another request is completing file %s or removing its parts; try again", name)
+		}
+	}
+}
+
+// finishHeld is FinishUpload while no other request completes the file.
+func (d Deps) finishHeld(ctx context.Context, id, name, upload string) error {
 	u, err := uploadOf(ctx, d.DB, id, name, upload)
 	if err != nil || u.Finished {
 		return err
@@ -110,38 +141,103 @@ func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
 	if err != nil {
 		return err
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, false)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
-	size, err := to.finish(ctx, name, u.Store, u.Parts, maxLoggedBytes-s.Size)
+	size, err := d.whole(ctx, to, u, maxLoggedBytes-s.Size)
+	if err != nil {
+		return err
+	}
+	if err = d.recordWritten(ctx, to, id, name, size); err != nil {
+		switch fault.CodeOf(err) {
+		case fault.Conflict, fault.Invalid, fault.TooLarge: // it cannot be recorded later
+			err = errors.Join(err, d.removeUnrecorded(ctx, to, id, name))
+		}
+		return err
+	}
+	if err = to.tidy(ctx, name, u.Store); err != nil {
+		return err
+	}
+	return finishUpload(ctx, d.DB, upload)
+}
+
+// whole makes the file of its parts, and returns its size. If the parts are gone, an earlier request has made the file but could not record it:
+// then the file has the size that this request stored before.
+func (d Deps) whole(ctx context.Context, to partedTarget, u upload, most int64) (int64, error) {
+	size, err := to.measure(ctx, u.Name, u.Store, u.Parts, most)
 	if err == nil {
-		err = d.record(ctx, to, id, name, size)
+		err = sizeUpload(ctx, d.DB, u.ID, size)
 	}
 	if err == nil {
-		err = finishUpload(ctx, d.DB, upload)
+		size, err = to.finish(ctx, u.Name, u.Store, u.Parts, most)
 	}
-	return err
+	if err == nil || u.Size == nil || !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
+		return size, err
+	}
+	body, info, missing := to.open(ctx, u.Name)
+	if missing != nil {
+		return 0, err
+	}
+	if info.folder || info.size != *u.Size {
+		return 0, errors.Join(err, body.Close())
+	}
+	return info.size, body.Close()
+}
+
+// holding calls fn unless another request holds the upload: held is false then. It holds the upload until fn returns.
+func (d Deps) holding(ctx context.Context, upload string, fn func(ctx context.Context) error) (held bool, err error) {
+	holder := uuid.NewString()
+	if held, err = holdUpload(ctx, d.DB, upload, holder); err != nil || !held {
+		return false, err
+	}
+	working, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		for range sleep.Every(working, holdLasts/4) {
+			if ours, err := renewUpload(working, d.DB, upload, holder); err == nil && !ours {
+				cancel() // the database was away, and another request holds it now
+			}
+		}
+	})
+	err = fn(working)
+	cancel()
+	renewing.Wait()
+	return true, errors.Join(err, releaseUpload(context.WithoutCancel(ctx), d.DB, upload, holder))
 }
 
 // DropUpload removes the parts of a file that is not complete.
 func (d Deps) DropUpload(ctx context.Context, id, name, upload string) error {
-	u, err := uploadOf(ctx, d.DB, id, name, upload)
-	if fault.Is(err, fault.NotFound) || err == nil && u.Finished {
+	_, err := uploadOf(ctx, d.DB, id, name, upload)
+	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return d.dropParts(ctx, u)
+	held, err := d.holding(ctx, upload, func(ctx context.Context) error {
+		u, err := uploadOf(ctx, d.DB, id, name, upload)
+		if err != nil || u.Finished {
+			return database.Missing(err, nil)
+		}
+		return d.dropParts(ctx, u)
+	})
+	if err == nil && !held {
+		err = fault.New(fault.Conflict, "file %s is being completed, or another request removes its parts", name)
+	}
+	return err
 }
 
 func (d Deps) dropParts(ctx context.Context, u upload) error {
 	if !u.Finished {
-		to, err := d.partsOf(ctx, u.Checkpoint)
+		to, err := d.partsOf(ctx, u.Checkpoint, false)
 		if err == nil {
-			err = errors.Join(to.drop(ctx, u.Name, u.Store), to.Close())
+			err = to.drop(ctx, u.Name, u.Store)
+			if err == nil && u.Size != nil { // the store may have made the file
+				err = d.removeUnrecorded(ctx, to, u.Checkpoint, u.Name)
+			}
+			err = errors.Join(err, to.Close())
 		}
 		if err != nil && !fault.Is(err, fault.NotFound) { // what is not there needs no removal
 			return err
@@ -150,17 +246,39 @@ func (d Deps) dropParts(ctx context.Context, u upload) error {
 	return removeUpload(ctx, d.DB, u.ID)
 }
 
-// DropUploads removes what programs have begun to send and have not completed within two days, or whose files are being removed.
+// DropUploads removes what programs have begun to send and have not completed within two days, or whose files are being removed. The uploads
+// that it cannot remove are the last ones that it tries next time, so that the storage of one user does not keep the others' parts.
 func (d Deps) DropUploads(ctx context.Context) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dropAllWithin)
+	defer cancel()
 	list, err := oldUploads(ctx, d.DB, uploadsLast)
 	for _, u := range list {
-		if failed := d.dropParts(ctx, u); failed != nil {
+		if ctx.Err() != nil {
+			break
+		}
+		if failed := d.dropOld(ctx, u); failed != nil {
 			err = errors.Join(err, fmt.Errorf("the parts of %s of checkpoint %s: %w", u.Name, u.Checkpoint, failed))
 			continue
 		}
 		n++
 	}
 	return n, err
+}
+
+func (d Deps) dropOld(ctx context.Context, u upload) error {
+	within, cancel := context.WithTimeout(ctx, dropWithin)
+	defer cancel()
+	_, err := d.holding(within, u.ID, func(ctx context.Context) error {
+		now, err := uploadOf(ctx, d.DB, u.Checkpoint, u.Name, u.ID)
+		if err != nil {
+			return database.Missing(err, nil)
+		}
+		return d.dropParts(ctx, now)
+	})
+	if err != nil {
+		err = errors.Join(err, tryUploadLater(context.WithoutCancel(ctx), d.DB, u.ID))
+	}
+	return err
 }
 
 // LinkLogged is the signed address of a file, and its size; "" if its store signs none.
@@ -172,7 +290,7 @@ func (d Deps) LinkLogged(ctx context.Context, id, name string) (address string, 
 	if err != nil {
 		return "", 0, err
 	}
-	to, err := d.partsOf(ctx, id)
+	to, err := d.partsOf(ctx, id, false)
 	if fault.Is(err, fault.Unimplemented) {
 		return "", *known, nil
 	}
@@ -184,13 +302,13 @@ func (d Deps) LinkLogged(ctx context.Context, id, name string) (address string, 
 	return address, *known, err
 }
 
-// partsOf opens the storage of logged files.
-func (d Deps) partsOf(ctx context.Context, id string) (partedTarget, error) {
+// partsOf opens the storage of logged files, and creates its folder if that is asked.
+func (d Deps) partsOf(ctx context.Context, id string, create bool) (partedTarget, error) {
 	k, err := loggedByID(ctx, d.DB, id)
 	if err != nil {
 		return nil, err
 	}
-	to, err := d.openTarget(ctx, k)
+	to, err := d.openTarget(ctx, k, create)
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +343,12 @@ func (o partedObjects) signParts(ctx context.Context, name, store string, n int)
 func (o partedObjects) putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error {
 	return o.to.PutPart(ctx, o.prefix+name, store, n, from, size)
 }
+
+func (o partedObjects) measure(ctx context.Context, name, store string, n int, most int64) (int64, error) {
+	return o.to.MeasureParts(ctx, o.prefix+name, store, n, most)
+}
+
+func (o partedObjects) tidy(context.Context, string, string) error { return nil } // the store has removed the parts
 
 func (o partedObjects) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
 	return o.to.FinishParts(ctx, o.prefix+name, store, n, most)
@@ -267,17 +391,16 @@ func (f partedFolder) putPart(ctx context.Context, name, store string, n int, fr
 	return f.put(ctx, partName(store, n), from, size)
 }
 
-// finish copies the parts into one file and moves it to its place. A part of a failed try stays until the next one or until drop.
-func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error) {
-	for i := range n {
-		info, err := f.Stat(partName(store, i+1))
-		if err != nil {
-			return 0, fault.Wrap(fault.Invalid, err, "part %d of %d has not arrived", i+1, n)
-		}
-		size += info.Size()
-	}
-	if size > most {
-		return 0, fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", size, most)
+func (f partedFolder) measure(_ context.Context, _, store string, n int, most int64) (int64, error) {
+	_, size, err := f.sizes(store, n, most)
+	return size, err
+}
+
+// finish copies the parts into one file and moves it to its place. The parts, and what failed tries have left, stay until tidy or drop.
+func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
+	sizes, size, err := f.sizes(store, n, most)
+	if err != nil {
+		return 0, err
 	}
 	beside := path.Join(store, "whole-"+uuid.NewString())
 	file, err := f.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -285,28 +408,66 @@ func (f partedFolder) finish(ctx context.Context, name, store string, n int, mos
 		return 0, unwritten(err, name)
 	}
 	for i := 0; i < n && err == nil; i++ {
-		err = f.appendTo(ctx, file, partName(store, i+1))
+		err = f.appendTo(ctx, file, partName(store, i+1), sizes[i])
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = f.moveTo(beside, name)
 	}
 	if err != nil {
-		return 0, errors.Join(unwritten(err, name), f.Remove(beside))
+		if fault.CodeOf(err) == fault.Internal {
+			err = unwritten(err, name)
+		}
+		return 0, errors.Join(err, f.Remove(beside))
 	}
-	return size, f.drop(ctx, name, store)
+	return size, nil
 }
 
-func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+func (f partedFolder) tidy(ctx context.Context, name, store string) error {
+	return f.drop(ctx, name, store)
+}
+
+// sizes are the sizes of the parts, and of all of them together. A task may have put anything in the place of a part.
+func (f partedFolder) sizes(store string, n int, most int64) (each []int64, all int64, err error) {
+	for i := range n {
+		info, err := f.Stat(partName(store, i+1))
+		if err != nil {
+			return nil, 0, fault.Wrap(fault.Invalid, err, "part %d of %d has not arrived", i+1, n)
+		}
+		if !info.Mode().IsRegular() {
+			return nil, 0, fault.New(fault.Invalid, "part %d of %d is not a regular file; send the part again", i+1, n)
+		}
+		each, all = append(each, info.Size()), all+info.Size()
 	}
-	from, err := f.Open(part)
+	if all > most {
+		return nil, 0, fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", all, most)
+	}
+	return each, all, nil
+}
+
+// appendTo copies a part of this size, piece by piece, so that the time limit of the request ends the copy of a large part.
+func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string, size int64) error {
+	const piece = 64 << 20
+	from, info, err := f.open(ctx, part)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	_, err = io.Copy(file, from)
-	return err
+	if info.folder || info.size != size {
+		return fault.New(fault.Conflict, "part %s changed while the master copied the parts; send the part again", path.Base(part))
+	}
+	for size > 0 {
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "the copy of the parts takes longer than a request may take; use smaller files, or try again when the storage is faster")
+		}
+		n, err := io.CopyN(file, from, min(size, piece))
+		if size -= n; errors.Is(err, io.EOF) {
+			return fault.Wrap(fault.Conflict, err, "part %s became shorter while the master copied the parts; send the part again", path.Base(part))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f partedFolder) drop(_ context.Context, name, store string) error {

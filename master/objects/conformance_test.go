@@ -294,6 +294,9 @@ func (k kind) parted(t *testing.T) {
 	if err := k.DropParts(ctx, key, other); err != nil {
 		t.Error(err)
 	}
+	if size, err := k.MeasureParts(ctx, key, id, 3, 1<<40); err != nil || size != int64(2*large+len(texts[2])) {
+		t.Errorf("the parts have %d bytes, %v", size, err)
+	}
 	if size, err := k.FinishParts(ctx, key, id, 3, 1<<40); err != nil || size != int64(2*large+len(texts[2])) {
 		t.Fatalf("%d bytes: %v", size, err)
 	}

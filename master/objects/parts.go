@@ -85,17 +85,32 @@ func (b *Bucket) PutPart(ctx context.Context, key, id string, n int, from io.Rea
 // FinishParts makes the object of parts 1 to n, unless it has more bytes than are allowed, and returns its size.
 func (b *Bucket) FinishParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error) {
 	err = b.within(ctx, key, finishWithin, func(ctx context.Context) error {
-		list, err := b.store.parts(ctx, key, id)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.n, b.n) })
-		if size, err = whole(list, n, most); err != nil {
+		var list []part
+		if list, size, err = b.wholeParts(ctx, key, id, n, most); err != nil {
 			return err
 		}
 		return b.store.finish(ctx, key, id, list)
 	})
 	return size, err
+}
+
+// MeasureParts returns how many bytes parts 1 to n have together, with the errors of FinishParts.
+func (b *Bucket) MeasureParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error) {
+	err = b.within(ctx, key, finishWithin, func(ctx context.Context) error {
+		_, size, err = b.wholeParts(ctx, key, id, n, most)
+		return err
+	})
+	return size, err
+}
+
+// wholeParts are parts 1 to n in their order, and their size.
+func (b *Bucket) wholeParts(ctx context.Context, key, id string, n int, most int64) (list []part, size int64, err error) {
+	if list, err = b.store.parts(ctx, key, id); err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.n, b.n) })
+	size, err = whole(list, n, most)
+	return list, size, err
 }
 
 // whole checks that parts in their order are all there.

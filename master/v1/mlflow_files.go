@@ -17,13 +17,16 @@ var (
 		Summary: "Begin a file of a run or a model that is sent in parts"}
 	UploadMLflowPart = Endpoint[None, Empty]{Method: "PUT", Path: "//mlflow/api/2.0/mlflow-artifacts/mpu/part/*", Access: ByBoth, Object: KindRun, Verb: Report, Stream: true,
 		Summary: "Send a part of a file of a run or a model, where its storage signs no addresses"}
-	FinishMLflowUpload = Endpoint[MLflowFinishUploadRequest, Empty]{Method: "POST", Path: "//mlflow/api/2.0/mlflow-artifacts/mpu/complete/*", Access: ByBoth, Object: KindRun, Verb: Report, Slow: true, Again: true,
+	FinishMLflowUpload = Endpoint[MLflowFinishUploadRequest, Empty]{Method: "POST", Path: "//mlflow/api/2.0/mlflow-artifacts/mpu/complete/*", Access: ByBoth, Object: KindRun, Verb: Report, Slow: true, Again: true, BodyLimit: partsBody,
 		Summary: "Complete a file of a run or a model that was sent in parts"}
 	AbortMLflowUpload = Endpoint[MLflowAbortUploadRequest, Empty]{Method: "POST", Path: "//mlflow/api/2.0/mlflow-artifacts/mpu/abort/*", Access: ByBoth, Object: KindRun, Verb: Report, Slow: true, Again: true,
 		Summary: "Give up a file of a run or a model that is sent in parts"}
 	GetMLflowLink = Endpoint[None, MLflowLink]{Method: "GET", Path: "//mlflow/api/2.0/mlflow-artifacts/presigned/*", Access: ByBoth, Object: KindCheckpoint, Verb: View, Audit: AuditOthers,
 		Summary: "Get a signed address of a file in its storage"}
 )
+
+// partsBody is the size limit, in bytes, of a message with the addresses of all parts of a file: 5,000 signed addresses of up to 2 KB.
+const partsBody = 16 << 20
 
 // Messages about files of MLflow's interface.
 type (

@@ -35,7 +35,11 @@ CREATE TABLE logged_uploads (
     parts      int NOT NULL CHECK (parts > 0),
     store      text NOT NULL, -- the upload, as the store calls it
     finished   boolean NOT NULL DEFAULT false, -- so that a client may ask twice
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    tried_at   timestamptz, -- when the chore failed to remove it
+    size       bigint, -- of all parts, before the store makes the file of them: if it was not recorded then, a further request finds a file of this size
+    holder     uuid, -- the request that completes the file or removes its parts
+    held_until timestamptz -- unless it renews this
 );
 CREATE INDEX logged_uploads_checkpoint ON logged_uploads (checkpoint);
 

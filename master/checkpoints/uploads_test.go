@@ -1,0 +1,244 @@
+package checkpoints_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/checkpoints"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/schema/rowtest"
+)
+
+// uploads are the files of a run in a folder.
+type uploads struct {
+	*world
+	checkpoints.Deps
+	storage string
+	id      string // of the checkpoint with the files
+}
+
+func newUploads(t *testing.T) *uploads {
+	t.Helper()
+	w, storage := newWorld(t), t.TempDir()
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0)
+	w.Attempt(trial, 1, 1)
+	id, err := checkpoints.AddLogged(t.Context(), w.DB, trial, checkpoints.LoggedByRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Exec(`INSERT INTO storage_backends (config, owner_id) VALUES (jsonb_build_object('type', 'directory', 'container_path', $1::text), 1)`, storage)
+	w.Exec(`UPDATE checkpoints SET storage_id = (SELECT max(id) FROM storage_backends)`)
+	return &uploads{w, checkpoints.Deps{DB: w.DB, Roots: []string{storage}}, storage, id}
+}
+
+// begin begins a file, and returns the upload and the folder of its parts.
+func (u *uploads) begin(name string, parts ...string) (upload, folder string) {
+	u.T.Helper()
+	upload, _, err := u.BeginUpload(u.T.Context(), u.id, name, len(parts))
+	if err != nil {
+		u.T.Fatal(err)
+	}
+	for i, text := range parts {
+		if err := u.WritePart(u.T.Context(), u.id, name, upload, i+1, strings.NewReader(text), int64(len(text))); err != nil {
+			u.T.Fatal(err)
+		}
+	}
+	return upload, filepath.Join(u.storage, u.id, u.Text(`SELECT store FROM logged_uploads WHERE id = $1`, upload))
+}
+
+// finish completes a file, with an error of this kind that says why; "": without one.
+func (u *uploads) finish(name, upload string, code fault.Code, why string) {
+	u.T.Helper()
+	err := u.FinishUpload(u.T.Context(), u.id, name, upload)
+	if why == "" && err != nil || why != "" && (!fault.Is(err, code) || !strings.Contains(err.Error(), why)) {
+		u.T.Errorf("completing %s: %v, want %v %q", name, err, code, why)
+	}
+}
+
+// complete checks that a file is stored and recorded, and that its parts are removed.
+func (u *uploads) complete(name, want, folder string) {
+	u.T.Helper()
+	got, err := os.ReadFile(filepath.Join(u.storage, u.id, name))
+	if size := u.Int(`SELECT coalesce(sum(size), -1) FROM logged_files WHERE name = $1`, name); err != nil || string(got) != want || size != len(want) {
+		u.T.Errorf("file %s is %.20q, recorded with %d bytes, %v; want %q", name, got, size, err, want)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		u.T.Errorf("the parts of %s are still there: %v", name, err)
+	}
+}
+
+// TestPartsAreRegularFiles: what a task puts in the place of a part neither blocks the master nor fills the storage.
+func TestPartsAreRegularFiles(t *testing.T) {
+	u := newUploads(t)
+	upload, folder := u.begin("a.bin", "one", "two")
+	part := filepath.Join(folder, "00002")
+	for _, put := range []func() error{func() error { return syscall.Mkfifo(part, 0o644) }, func() error { return os.Mkdir(part, 0o755) }} {
+		if err := errors.Join(os.Remove(part), put()); err != nil {
+			t.Fatal(err)
+		}
+		u.finish("a.bin", upload, fault.Invalid, "part 2 of 2 is not a regular file")
+	}
+	if err := errors.Join(os.Remove(part), os.WriteFile(part, []byte("three"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("a.bin", upload, 0, "")
+	u.complete("a.bin", "onethree", folder)
+}
+
+// TestPartsThatChange: of a part the master copies as many bytes as it had, and an ended request copies nothing.
+func TestPartsThatChange(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "part"), bytes.Repeat([]byte("x"), 100), 0o644), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	to, err := os.Create(filepath.Join(dir, "whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	for _, size := range []int64{99, 101} {
+		if err := checkpoints.AppendPart(t.Context(), root, to, "part", size); !fault.Is(err, fault.Conflict) {
+			t.Errorf("a part of 100 bytes that had %d: %v", size, err)
+		}
+	}
+	if err := checkpoints.AppendPart(t.Context(), root, to, "pipe", 0); err == nil {
+		t.Error("a pipe is accepted as a part")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := checkpoints.AppendPart(ended, root, to, "part", 100); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("after the end of the request: %v", err)
+	}
+	if err := checkpoints.AppendPart(t.Context(), root, to, "part", 100); err != nil {
+		t.Error(err)
+	}
+	if info, err := to.Stat(); err != nil || info.Size() != 100 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestOldUploadsAreRemoved: what nobody has completed within two days is removed, also if as many older uploads as are tried at once are in a
+// storage that is away; and a look at a folder that was removed does not make it again.
+func TestOldUploadsAreRemoved(t *testing.T) {
+	u := newUploads(t)
+	old, folder := u.begin("old.bin", "one")
+	fresh, kept := u.begin("new.bin", "one")
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours' WHERE id = $1`, old)
+	away := u.world.Trial(u.Int(`SELECT max(id) FROM experiments`), 1, 0)
+	u.Attempt(away, 1, 1)
+	elsewhere, err := checkpoints.AddLogged(t.Context(), u.DB, away, checkpoints.LoggedByRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Exec(`INSERT INTO storage_backends (config, owner_id) VALUES ('{"type": "directory", "container_path": "/nobody/reaches/this"}', 1)`)
+	u.Exec(`UPDATE checkpoints SET storage_id = (SELECT max(id) FROM storage_backends) WHERE uuid = $1`, elsewhere)
+	u.Exec(`INSERT INTO logged_uploads (checkpoint, name, parts, store, created_at) SELECT $1, 'x', 1, 'detent-upload-x', now() - interval '50 hours' FROM generate_series(1, 100)`, elsewhere)
+	if n, err := u.DropUploads(t.Context()); n != 0 || err == nil {
+		t.Errorf("in a storage that is away: %d are removed, %v", n, err)
+	}
+	if n, err := u.DropUploads(t.Context()); n != 1 || err == nil {
+		t.Errorf("after that: %d are removed, %v", n, err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the parts of an old upload are still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(kept, "00001")); err != nil {
+		t.Errorf("the part of a new upload: %v", err)
+	}
+	u.finish("old.bin", old, fault.NotFound, "has no upload")
+
+	u.Exec(`DELETE FROM logged_uploads WHERE checkpoint = $1`, elsewhere)
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours'`)
+	if err := os.RemoveAll(filepath.Join(u.storage, u.id)); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("new.bin", fresh, fault.NotFound, "has no folder")
+	if n, err := u.DropUploads(t.Context()); n != 1 || err != nil || u.Int(`SELECT count(*) FROM logged_uploads`) != 0 {
+		t.Errorf("after the removal of the folder: %d are removed, %v", n, err)
+	}
+	if list, err := os.ReadDir(u.storage); err != nil || len(list) != 0 {
+		t.Errorf("the folder is there again: %v, %v", list, err)
+	}
+}
+
+// TestAnUploadIsCompletedAgain: a file that was made of its parts and not recorded is recorded when the client asks again, also if its parts are
+// gone, as in the object storages; and if nobody asks again, it is removed.
+func TestAnUploadIsCompletedAgain(t *testing.T) {
+	u := newUploads(t)
+	a, folderA := u.begin("a.bin", "one", "two")
+	b, folderB := u.begin("b.bin", "three")
+	c, _ := u.begin("c.bin", "four")
+	u.Exec(`CREATE FUNCTION away() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'away' USING ERRCODE = '57P01'; END $$`)
+	u.Exec(`CREATE TRIGGER away BEFORE INSERT ON logged_files FOR EACH ROW EXECUTE FUNCTION away()`)
+	u.finish("a.bin", a, fault.Unavailable, "does not answer")
+	u.finish("b.bin", b, fault.Unavailable, "does not answer")
+	u.finish("c.bin", c, fault.Unavailable, "does not answer")
+	u.Exec(`DROP TRIGGER away ON logged_files`)
+	if err := u.WritePart(t.Context(), u.id, "a.bin", a, 1, strings.NewReader("x"), 1); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a part of a file that is being completed: %v", err)
+	}
+	u.finish("a.bin", a, 0, "")
+	u.complete("a.bin", "onetwo", folderA)
+	u.finish("a.bin", a, 0, "")
+	if err := os.RemoveAll(folderB); err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(u.storage, u.id, "b.bin")
+	if err := os.WriteFile(whole, []byte("another"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("b.bin", b, fault.Invalid, "part 1 of 1 has not arrived")
+	if err := os.WriteFile(whole, []byte("three"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("b.bin", b, 0, "")
+	u.complete("b.bin", "three", folderB)
+	if err := u.DropUpload(t.Context(), u.id, "c.bin", c); err != nil {
+		t.Error(err)
+	}
+	for name, there := range map[string]bool{"a.bin": true, "b.bin": true, "c.bin": false} {
+		if _, err := os.Stat(filepath.Join(u.storage, u.id, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOneRequestCompletesAnUpload: while a request completes a file, no other one does or removes its parts, until that request has died.
+func TestOneRequestCompletesAnUpload(t *testing.T) {
+	u := newUploads(t)
+	upload, folder := u.begin("a.bin", "one", "two")
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours', holder = gen_random_uuid(), held_until = now() + interval '1 hour'`)
+	if err := u.DropUpload(t.Context(), u.id, "a.bin", upload); !fault.Is(err, fault.Conflict) {
+		t.Errorf("an abort: %v", err)
+	}
+	if _, err := u.DropUploads(t.Context()); err != nil {
+		t.Errorf("the chore: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if err := u.FinishUpload(ctx, u.id, "a.bin", upload); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("another completion: %v", err)
+	}
+	done := make(chan error)
+	go func() { done <- u.FinishUpload(t.Context(), u.id, "a.bin", upload) }()
+	u.Exec(`UPDATE logged_uploads SET held_until = now() - interval '1 second'`)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	u.complete("a.bin", "onetwo", folder)
+	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE finished AND holder IS NULL`); n != 1 {
+		t.Errorf("%d uploads are complete and held by nobody", n)
+	}
+}
