@@ -56,6 +56,15 @@ func deleteTaskRows(ctx context.Context, db *database.DB, tasks []string) error 
 		{`DELETE FROM gathers WHERE ctid = ANY(ARRAY(SELECT g.ctid FROM allocations a JOIN gathers g ON g.allocation_id = a.id
 			WHERE a.task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
 		{`DELETE FROM removals WHERE ctid = ANY(ARRAY(SELECT ctid FROM removals WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
+		// What a cascade would delete with a checkpoint or a trial may be thousands of rows of each.
+		{`DELETE FROM mlflow_model_metrics WHERE ctid = ANY(ARRAY(SELECT x.ctid FROM trials t JOIN mlflow_models m ON m.trial_id = t.id
+			JOIN mlflow_model_metrics x ON x.model_id = m.id WHERE t.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
+		{`DELETE FROM logged_files WHERE ctid = ANY(ARRAY(SELECT f.ctid FROM checkpoints k JOIN logged_files f ON f.checkpoint = k.uuid
+			WHERE k.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
+		{`DELETE FROM logged_uploads WHERE ctid = ANY(ARRAY(SELECT u.ctid FROM checkpoints k JOIN logged_uploads u ON u.checkpoint = k.uuid
+			WHERE k.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
+		{`DELETE FROM newest_values WHERE ctid = ANY(ARRAY(SELECT v.ctid FROM trials t JOIN newest_values v ON v.trial_id = t.id
+			WHERE t.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
 		{`DELETE FROM checkpoints WHERE ctid = ANY(ARRAY(SELECT ctid FROM checkpoints WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
 		{`DELETE FROM log_matches WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_matches WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},
 		{`DELETE FROM allocations WHERE ctid = ANY(ARRAY(SELECT ctid FROM allocations WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},

@@ -16,9 +16,10 @@ func (w *world) listed(trial int) string {
 
 func (w *world) list() {
 	w.T.Helper()
+	l := metrics.NewLister(w.DB)
 	for more := true; more; {
 		var err error
-		if more, err = metrics.List(context.Background(), w.DB); err != nil {
+		if more, err = l.List(context.Background()); err != nil {
 			w.T.Fatal(err)
 		}
 	}
@@ -60,5 +61,38 @@ func TestNewestValuesAreListed(t *testing.T) {
 	w.Exec(`DELETE FROM trials WHERE id = $1`, trial)
 	if n := w.Int(`SELECT count(*) FROM newest_values`); n != 1 {
 		t.Errorf("%d values are left", n)
+	}
+}
+
+// TestWideTrialsAreListed: if the database cannot list many metrics at once, fewer trials are listed at once, and a trial whose metrics are
+// still too many stays unlisted, but not those after it.
+func TestWideTrialsAreListed(t *testing.T) {
+	w := newWorld(t)
+	exp := w.Experiment(rowtest.LossSearcher)
+	const trials, wide = 40, 3
+	for i := range trials {
+		n := 100
+		if i == wide {
+			n = 400
+		}
+		trial := w.Trial(exp, i, 1)
+		w.Exec(`INSERT INTO trial_summaries (trial_id, summary) SELECT $1, jsonb_build_object('avg_metrics', jsonb_object_agg('m' || n, jsonb_build_object('last', n))) FROM generate_series(1, $2) n`, trial, n)
+	}
+	w.Exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now()`)
+	w.Exec(`CREATE FUNCTION too_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF (SELECT count(*) FROM fresh) > 300 THEN RAISE query_canceled USING MESSAGE = 'canceling statement due to statement timeout'; END IF; RETURN NULL; END $$`)
+	w.Exec(`CREATE TRIGGER too_many AFTER INSERT ON newest_values REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION too_many()`)
+	l := metrics.NewLister(w.DB)
+	for looks := 0; w.Int(`SELECT count(*) FROM trial_summaries WHERE listed = 'no'`) > 0; looks++ {
+		more, err := l.List(t.Context())
+		if looks > 200 || err == nil && !more && w.Int(`SELECT count(*) FROM trial_summaries WHERE listed = 'no'`) > 0 {
+			t.Fatalf("look %d: more %t, %v", looks, more, err)
+		}
+	}
+	if got := w.Text(`SELECT string_agg(t.number::text, ' ') FROM trial_summaries s JOIN trials t ON t.id = s.trial_id WHERE s.listed = 'large'`); got != "3" {
+		t.Errorf("unlisted are %q, want the trial with 400 metrics", got)
+	}
+	if n := w.Int(`SELECT count(*) FROM newest_values`); n != 100*(trials-1) {
+		t.Errorf("%d values are listed, want those of the other trials", n)
 	}
 }

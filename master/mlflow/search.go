@@ -202,7 +202,7 @@ func (s *statement) metric(name string) int {
 }
 
 // with is SQL for the tables before a statement; "" if it names no metrics: waiting has the values that are in no summary yet, and unlisted
-// the runs whose newest values metrics.List has not listed as they are now.
+// the runs whose newest values metrics.Lister has not listed as they are now.
 func (s *statement) with() string {
 	if len(s.metrics) == 0 {
 		return ""

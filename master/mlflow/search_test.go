@@ -56,9 +56,10 @@ func TestRunsInTheOrderOfAMetric(t *testing.T) {
 			w.Exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, r.id)
 		}
 	}
+	lister := metrics.NewLister(w.DB)
 	for more := true; more; {
 		var err error
-		if more, err = metrics.List(t.Context(), w.DB); err != nil {
+		if more, err = lister.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
