@@ -42,7 +42,8 @@ func storedSQL(of string) string {
 			FROM experiments e JOIN trials t ON t.experiment_id = e.id LEFT JOIN trial_summaries s ON s.trial_id = t.id WHERE OWNED GROUP BY 1
 		UNION ALL SELECT e.owner_id, 0, 0, 0, sum(1000 + pg_column_size(e.config) + pg_column_size(e.original_config) + pg_column_size(e.template_source)
 			+ pg_column_size(e.notes) + pg_column_size(e.description) + pg_column_size(e.name) + pg_column_size(e.labels)) FROM experiments e WHERE OWNED GROUP BY 1
-		UNION ALL SELECT e.owner_id, 0, 0, 0, sum(200 + pg_column_size(m.name) + pg_column_size(m.params) + pg_column_size(m.tags)) FROM experiments e JOIN trials t ON t.experiment_id = e.id
+		UNION ALL SELECT e.owner_id, 0, 0, 0, sum(200 + pg_column_size(m.name) + pg_column_size(m.params) + pg_column_size(m.tags) + m.values_bytes)
+			FROM experiments e JOIN trials t ON t.experiment_id = e.id
 			JOIN mlflow_models m ON m.trial_id = t.id WHERE OWNED GROUP BY 1`, "e.owner_id") + `
 		UNION ALL ` + owned(`SELECT m.owner_id, 0, 0, 0, sum(200 + pg_column_size(m.notes) + pg_column_size(m.metadata) + pg_column_size(m.description)
 			+ pg_column_size(m.labels)) FROM models m WHERE OWNED GROUP BY 1

@@ -3,6 +3,7 @@ package mlflow
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,9 @@ func deleteLoggedModel(ctx context.Context, db *database.DB, id string) error {
 
 // setOutputs stores which models are outputs of a run.
 func setOutputs(ctx context.Context, db *database.DB, run int, list []v1.MLflowModelOutput) error {
+	// In this order requests about the same models wait for each other, and not in a circle.
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b v1.MLflowModelOutput) int { return strings.Compare(a.ID, b.ID) })
 	return db.Tx(ctx, func(tx *database.DB) error {
 		for _, o := range list {
 			if err := tx.Change(ctx, noModel(o.ID), `UPDATE mlflow_models SET step = $3 WHERE id = $1 AND trial_id = $2`, o.ID, run, int64(o.Step)); err != nil {
@@ -191,7 +195,7 @@ func searchLogged(ctx context.Context, db *database.DB, in auth.Scope, q runSear
 	}
 	found := len(ids)
 	if ids, err = database.FirstThatFit(ctx, db, ids[:min(found, q.limit)], `
-		SELECT p.place, octet_length(m.params::text) + octet_length(m.tags::text) + `+summaryBytes+` AS size
+		SELECT p.place, octet_length(m.params::text) + octet_length(m.tags::text) + m.values_bytes + `+summaryBytes+` AS size
 		FROM unnest($1::text[]) WITH ORDINALITY AS p(id, place) JOIN mlflow_models m ON m.id = p.id LEFT JOIN trial_summaries s ON s.trial_id = m.trial_id`); err != nil {
 		return nil, false, err
 	}

@@ -14,8 +14,10 @@ import (
 // A program may log a metric of one model: log_metric(model_id=…). It is a metric of the run like any other, and the model has its newest
 // value for each data set. A model of which nobody has logged a metric has those of its run.
 
-// maxModelValues is how many metrics of a model are kept, with those of each data set.
-const maxModelValues = 2000
+const (
+	maxModelValues    = 2000     // metrics of a model, with those of each data set
+	maxRunValuesBytes = 32 << 20 // of the metrics of all models of a run; it suffices for more than 100,000
+)
 
 // modelValue is the newest value of a metric of a model.
 type modelValue struct {
@@ -88,23 +90,51 @@ func storeModelValues(ctx context.Context, db *database.DB, list []modelValue) e
 		models[i], names[i], sets[i], digests[i], values[i], steps[i], times[i], runs[i] = v.ModelID, v.Name, v.Dataset, v.Digest, v.Value, v.Step, v.At, v.Run
 	}
 	return db.Tx(ctx, func(tx *database.DB) error {
-		err := tx.Exec(ctx, `
-			INSERT INTO mlflow_model_metrics AS m (model_id, name, dataset, digest, value, step, at, run)
-			SELECT DISTINCT ON (model_id, name, dataset, digest) model_id, name, dataset, digest, value, step, at, run
-			FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::bigint[], $7::timestamptz[], $8::int[])
-				WITH ORDINALITY AS u (model_id, name, dataset, digest, value, step, at, run, place)
-			ORDER BY model_id, name, dataset, digest, at DESC, step DESC, place DESC
-			ON CONFLICT (model_id, name, dataset, digest) DO UPDATE SET value = excluded.value, step = excluded.step, at = excluded.at, run = excluded.run
-				WHERE (excluded.at, excluded.step) >= (m.at, m.step)`, models, names, sets, digests, values, steps, times, runs)
+		more, err := database.Scalars[string](ctx, tx, `
+			WITH stored AS (
+				INSERT INTO mlflow_model_metrics AS m (model_id, name, dataset, digest, value, step, at, run)
+				SELECT DISTINCT ON (model_id, name, dataset, digest) model_id, name, dataset, digest, value, step, at, run
+				FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::bigint[], $7::timestamptz[], $8::int[])
+					WITH ORDINALITY AS u (model_id, name, dataset, digest, value, step, at, run, place)
+				ORDER BY model_id, name, dataset, digest, at DESC, step DESC, place DESC
+				ON CONFLICT (model_id, name, dataset, digest) DO UPDATE SET value = excluded.value, step = excluded.step, at = excluded.at, run = excluded.run
+					WHERE (excluded.at, excluded.step) >= (m.at, m.step) RETURNING model_id, xmax = 0 AS fresh)
+			SELECT DISTINCT model_id FROM stored WHERE fresh`, models, names, sets, digests, values, steps, times, runs)
 		if err != nil {
 			return database.BadData(err)
 		}
-		full, err := database.Scalars[string](ctx, tx, `SELECT model_id FROM mlflow_model_metrics WHERE model_id = ANY($1) GROUP BY 1 HAVING count(*) > $2 LIMIT 1`, models, maxModelValues)
-		if err == nil && len(full) > 0 {
-			err = fault.New(fault.Invalid, "model %s has more than %d metrics with those of each data set", full[0], maxModelValues)
-		}
-		return err
+		return countModelValues(ctx, tx, more)
 	})
+}
+
+// countModelValues stores how much the metrics of models are that have got further ones, and fails if they are too many. It locks the models
+// first, so that it counts what transactions beside it have stored.
+func countModelValues(ctx context.Context, tx *database.DB, models []string) error {
+	if len(models) == 0 {
+		return nil
+	}
+	if err := tx.Exec(ctx, `SELECT FROM mlflow_models WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, models); err != nil {
+		return err
+	}
+	full, err := database.Scalars[string](ctx, tx, `
+		UPDATE mlflow_models m SET values_bytes = x.bytes FROM (
+			SELECT model_id, count(*) AS n, sum(200 + octet_length(name) + octet_length(dataset) + octet_length(digest)) AS bytes
+			FROM mlflow_model_metrics WHERE model_id = ANY($1) GROUP BY 1) x
+		WHERE m.id = x.model_id RETURNING CASE WHEN x.n > $2 THEN m.id ELSE '' END`, models, maxModelValues)
+	if err != nil {
+		return err
+	}
+	for _, id := range full {
+		if id != "" {
+			return fault.New(fault.Invalid, "model %s has more than %d metrics with those of each data set", id, maxModelValues)
+		}
+	}
+	runs, err := database.Scalars[int](ctx, tx, `SELECT trial_id FROM mlflow_models WHERE trial_id IN (SELECT trial_id FROM mlflow_models WHERE id = ANY($1))
+		GROUP BY 1 HAVING sum(values_bytes) > $2 LIMIT 1`, models, maxRunValuesBytes)
+	if err == nil && len(runs) > 0 {
+		err = fault.New(fault.Invalid, "the metrics of all models of run %d have more than %d MiB together; log fewer of them with model_id", runs[0], maxRunValuesBytes>>20)
+	}
+	return err
 }
 
 // valuesOfModels are the metrics that were logged about models, by their model.

@@ -13,7 +13,7 @@ CREATE INDEX newest_values_order ON newest_values (metric, value) INCLUDE (trial
 CREATE FUNCTION metric_key(name text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ('x' || encode(substr(sha256(convert_to(name, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
 
--- Whether newest_values has what a summary has; 'large': no, because there are too many metrics.
+-- Whether newest_values has what a summary has; 'large': no, because there are too many metrics, or because they could not be listed.
 ALTER TABLE trial_summaries ADD COLUMN listed text NOT NULL DEFAULT 'no' CHECK (listed IN ('no', 'yes', 'large'));
 CREATE INDEX trial_summaries_unlisted ON trial_summaries (trial_id) INCLUDE (listed) WHERE listed <> 'yes';
 
@@ -67,3 +67,4 @@ CREATE TABLE mlflow_model_metrics (
     run      int NOT NULL, -- the run in which it was logged
     PRIMARY KEY (model_id, name, dataset, digest)
 );
+ALTER TABLE mlflow_models ADD COLUMN values_bytes bigint NOT NULL DEFAULT 0; -- of its rows of mlflow_model_metrics, as an estimate
