@@ -82,7 +82,7 @@ resume: {path: out}
 		if want := map[bool]int{true: 8, false: 4}[whole]; x.State != "STATE_COMPLETED" || x.TotalBatchesProcessed != want {
 			t.Errorf("trial %d with %s trained for %d batches, want %d, and is %s: %s", x.ID, x.HParams, x.TotalBatchesProcessed, want, x.State, x.Error)
 		}
-		if end := rig.Value[string](t, r, `SELECT outcome || ': ' || preempt_reason FROM allocations WHERE id = $1`, x.TaskID+".1"); end != "preempted: "+lifecycle.WhyHeld {
+		if end := rig.Value[string](t, r, `SELECT outcome || ': ' || preempt_reason FROM allocations WHERE id = $1`, x.TaskID+".1"); end != "preempted: "+lifecycle.WhyHeld && (whole || end != "preempted: "+lifecycle.WhyStopped) {
 			t.Errorf("the first attempt of trial %d was %q", x.ID, end)
 		}
 		var log string
