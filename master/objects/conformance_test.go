@@ -24,6 +24,7 @@ type kind struct {
 	put     func(key, text string)
 	refused func() *Bucket // the same with credentials that are wrong; nil where nobody signs in
 	missing func() *Bucket // a bucket that does not exist
+	both    bool           // of two parts with one number that arrive within a second, it does not say which is newer
 }
 
 // kinds start a real store of each kind.
@@ -43,7 +44,7 @@ func ofS3(t *testing.T) kind {
 		t.Cleanup(b.Close)
 		return b
 	}
-	k := kind{Bucket: open("bucket", at.SecretKey)}
+	k := kind{Bucket: open("bucket", at.SecretKey), both: true}
 	client := k.store.(*s3Store).client
 	name := "bucket"
 	for end := time.Now().Add(atLeast); ; {
@@ -286,7 +287,9 @@ func (k kind) parted(t *testing.T) {
 	if _, err := k.FinishParts(ctx, key, id, 3, 1<<40); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "part 2 of 3") {
 		t.Errorf("without the second part: %v", err)
 	}
-	put(id, 2, "is replaced")
+	if !k.both {
+		put(id, 2, "is replaced")
+	}
 	put(id, 2, texts[1])
 	if _, err := k.FinishParts(ctx, key, id, 3, 2*large); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("over the limit: %v", err)
@@ -347,5 +350,14 @@ func TestManyPartsOfGoogle(t *testing.T) {
 	}
 	if list, err := k.List(t.Context(), ""); err != nil || len(list) != 1 {
 		t.Errorf("%v is there: %v", list, err)
+	}
+}
+
+// TestAPartThatIsSentAgain: the newest of two parts with one number counts.
+func TestAPartThatIsSentAgain(t *testing.T) {
+	at := func(second int64) time.Time { return time.Unix(second, 0) }
+	got := newestOfEach([]part{{2, 7, "old", at(1)}, {1, 5, "only", at(3)}, {2, 9, "new", at(2)}})
+	if want := []part{{1, 5, "only", at(3)}, {2, 9, "new", at(2)}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -34,7 +34,8 @@ import (
 type part struct {
 	n    int
 	size int64
-	tag  string // by which S3 knows it
+	tag  string    // by which S3 knows it
+	at   time.Time // when it arrived, where the store says so
 }
 
 // finishWithin is the time limit of the call that makes an object of its parts, in multiples of the time without data: S3 may need minutes.
@@ -190,7 +191,7 @@ func (s *s3Store) parts(ctx context.Context, key, id string) (list []part, err e
 			return nil, err
 		}
 		for _, p := range page.Parts {
-			list = append(list, part{int(aws.ToInt32(p.PartNumber)), aws.ToInt64(p.Size), aws.ToString(p.ETag)})
+			list = append(list, part{int(aws.ToInt32(p.PartNumber)), aws.ToInt64(p.Size), aws.ToString(p.ETag), aws.ToTime(p.LastModified)})
 		}
 		next := aws.ToString(page.NextPartNumberMarker)
 		if !aws.ToBool(page.IsTruncated) || next == aws.ToString(mark) || len(list) > maxKeys {
@@ -198,7 +199,13 @@ func (s *s3Store) parts(ctx context.Context, key, id string) (list []part, err e
 		}
 		mark = &next
 	}
-	return list, nil
+	return newestOfEach(list), nil
+}
+
+// newestOfEach leaves the newest of parts with the same number: S3 replaces a part that is sent again, and SeaweedFS lists both.
+func newestOfEach(list []part) []part {
+	slices.SortStableFunc(list, func(a, b part) int { return cmp.Or(cmp.Compare(a.n, b.n), b.at.Compare(a.at)) })
+	return slices.CompactFunc(list, func(a, b part) bool { return a.n == b.n })
 }
 
 func (s *s3Store) finish(ctx context.Context, key, id string, list []part) error {
