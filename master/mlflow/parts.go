@@ -83,7 +83,7 @@ func addressOf(c *rest.Call, public string) string {
 	if at, err := url.Parse(c.Get(addressHeader)); err == nil && at.Scheme == "http" && at.Hostname() == "127.0.0.1" {
 		return "http://" + at.Host
 	}
-	if at, err := url.Parse(public); err == nil && at.Host != "" && rest.BareHost(at.Host) == rest.BareHost(c.Host()) {
+	if at, err := url.Parse(public); err == nil && at.Host != "" && at.Host == c.Host() {
 		return at.Scheme + "://" + at.Host
 	}
 	if c.Secure() {
@@ -150,7 +150,7 @@ func (d Deps) link(ctx context.Context, _ *rest.Call, f folder, _ *v1.None) (*v1
 	address, size, err := d.Files.LinkLogged(ctx, f.checkpoint, f.path)
 	out := &v1.MLflowLink{URL: address, Headers: map[string]string{}}
 	if address != "" {
-		out.Size = &size
+		out.Size = new(v1.Bare(size))
 	}
 	return out, err
 }

@@ -77,7 +77,7 @@ type (
 	MLflowLink struct {
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers"`
-		Size    *int64            `json:"file_size"` // null: read the file from the master
+		Size    *Bare             `json:"file_size"` // null: read the file from the master
 	}
 	MLflowArtifacts struct {
 		RootURI string       `json:"root_uri"`
