@@ -136,7 +136,7 @@ func (p *pass) open(ctx context.Context) (err error) {
 // download copies what the old master tells into tables as those of its database.
 func (p *pass) download(ctx context.Context) error {
 	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Begin: p.show.next, Add: p.show.add, Note: func(text string) { p.notes.once(text) }}
-	o.Access.Master = p.From
+	o.Master = p.From
 	err := download.Run(ctx, p.db, o)
 	p.show.next("", 0)
 	return err

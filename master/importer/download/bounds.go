@@ -3,6 +3,7 @@ package download
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,7 +115,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.n > most {
 		return 0, fault.New(fault.TooLarge, "%s: the old master sends %s of more than %d KiB", b.path, what, most>>10)
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		if cause := context.Cause(b.ctx); cause != nil {
 			err = cause
 		}

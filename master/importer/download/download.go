@@ -106,7 +106,7 @@ func (d *copying) prepare(ctx context.Context, cluster string) error {
 			if err != nil {
 				return err
 			}
-			if there = same; same {
+			if same {
 				other, err := database.Scalar[string](ctx, tx, `SELECT coalesce(max(cluster_id), '') FROM `+Schema+`.cluster_id WHERE cluster_id <> $1`, cluster)
 				if err == nil && other != "" {
 					err = fault.New(fault.Conflict, "Detent's database has a copy of cluster %s in the schema %s, whose import has not ended: end it, or remove the copy (DROP SCHEMA %s CASCADE)", fault.Clip(other), Schema, Schema)
