@@ -96,6 +96,7 @@ func TestEveryVerb(t *testing.T) {
 	t.Run("audit", func(t *testing.T) { w.audit(t) })
 	t.Run("workspaces", func(t *testing.T) { w.workspaces(t) })
 	t.Run("tokens", func(t *testing.T) { w.tokens(t) })
+	t.Run("imports", func(t *testing.T) { w.imports(t) })
 	for _, verb := range documentedVerbs(t) {
 		if !w.used[verb] && !slices.Contains(elsewhere, verb) {
 			t.Errorf("docs/cli.md names det %s, which is not used here", verb)
@@ -612,5 +613,19 @@ func (w *typist) tokens(t *testing.T) {
 	w.det(t, "token", "revoke", id)
 	if _, _, code := elsewhere.try(t, "", "experiment", "list"); code != 4 {
 		t.Errorf("a revoked token: exit %d", code)
+	}
+}
+
+// imports: files of TensorBoard and W&B become experiments, once.
+func (w *typist) imports(t *testing.T) {
+	internal := filepath.Join(w.r.Root, "cli", "internal")
+	run, err := os.ReadFile(filepath.Join(internal, "wandb", "testdata", "run-shapes01.wandb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.Write(t, w.home, "wandb/offline-run-1-shapes01/run-shapes01.wandb", string(run))
+	for kind, folder := range map[string]string{"tensorboard": filepath.Join(internal, "tfevents", "testdata"), "wandb": filepath.Join(w.home, "wandb")} {
+		rig.Holds(t, "det import "+kind, w.det(t, "import", kind, folder), "experiment ")
+		rig.Holds(t, "det import "+kind+" again", w.det(t, "import", kind, folder), "0 new values")
 	}
 }
