@@ -21,7 +21,7 @@ type BudgetHours struct {
 }
 
 const (
-	minHours    = 0.001 // some seconds: less is spent before a program has started
+	minHours    = 0.0001 // a third of a second: less is spent before a program has started
 	maxHours    = 1e9
 	maxBudgeted = 2_000 // trials of a search with a budget, if its configuration names no number
 )

@@ -84,7 +84,7 @@ func TestLongConfigurationsOfExperiments(t *testing.T) {
 		t.Errorf("a load looks at %d pages; the configurations have %d", n, whole)
 	}
 	list, err := database.Rows[experimentRow](t.Context(), w.DB, experimentRows, ids[:1], []int{})
-	if err != nil || string(list[0].Config) != `{"resume": null, "preemption": null, "max_restarts": 3, "preemption_timeout": null}` {
+	if err != nil || string(list[0].Config) != `{"resume": null, "resources": {"max_runtime": null}, "preemption": null, "max_restarts": 3, "preemption_timeout": null}` {
 		t.Errorf("%s, %v", list[0].Config, err)
 	}
 }
