@@ -38,6 +38,13 @@ func newBounded() *bounded {
 	return &bounded{next: http.DefaultTransport.(*http.Transport).Clone(), answer: maxAnswer, line: maxLine, silence: silence, wait: sleep.For}
 }
 
+// CloseIdleConnections closes those to the old master, which would wait for them when it stops.
+func (b *bounded) CloseIdleConnections() {
+	if c, ok := b.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 // RoundTrip sends a request.
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {

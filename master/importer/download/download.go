@@ -71,11 +71,11 @@ func Run(ctx context.Context, db *database.DB, o Options) error {
 	if o.transport == nil {
 		o.transport = newBounded()
 	}
+	defer o.transport.CloseIdleConnections()
 	c, master, err := connect(ctx, o.Access, o.transport)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
 	d := &copying{Options: o, db: db, c: c}
 	if err := d.prepare(ctx, master.ClusterID); err != nil {
 		return err

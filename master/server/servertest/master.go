@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -138,8 +139,10 @@ func startWith(t testing.TB, program Program, roles accounts.Roles, change func(
 	t.Cleanup(func() {
 		cancel()
 		m.Front.close()
-		if err := a.Router().Shutdown(10 * time.Second); err != nil {
-			t.Errorf("the API does not stop: %v", err)
+		if err := a.Router().Shutdown(time.Minute); err != nil {
+			var stacks strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+			t.Errorf("the API does not stop: %v\n%s", err, &stacks)
 		}
 		_ = lis.Close() // a test without requests may end before the server listens
 		<-served
