@@ -205,7 +205,8 @@ func (p *pass) begin(ctx context.Context) error {
 		for _, k := range known {
 			switch {
 			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix && p.part && !k.Partial:
-				return fault.New(fault.Conflict, "the whole of cluster %s was imported before: a pass that sees only a part of it would take away rights, templates and bindings that it does not see; import as somebody who sees everything", k.Cluster)
+				return fault.New(fault.Conflict, "the whole of cluster %s was imported before: a pass that sees only a part of it would take away rights, templates and bindings that it "+
+					"does not see; import as somebody who sees everything", k.Cluster)
 			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix:
 				p.id, p.shift = k.ID, k.Shift
 				return tx.Exec(ctx, `UPDATE imports SET partial = $2 WHERE id = $1`, p.id, p.part)

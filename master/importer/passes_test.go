@@ -223,6 +223,7 @@ func TestOddRows(t *testing.T) {
 		`UPDATE experiments SET config = jsonb_set(config, '{reproducibility,experiment_seed}', '"many"') WHERE id = 22`,
 		`UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage}', '{"type": "hdfs", "hdfs_url": "x"}') WHERE id = 25`,
 		`UPDATE experiments SET config = jsonb_set(config, '{resources,priority}', '"high"') WHERE id = 26`,
+		`UPDATE experiments SET owner_id = 77 WHERE id = 27`, // whom somebody who sees a part of a cluster does not see
 	} {
 		from.Exec(sql)
 	}
@@ -236,6 +237,7 @@ func TestOddRows(t *testing.T) {
 	}
 	d.is(map[string]string{
 		`SELECT count(*)::text FROM experiments`:                                                                    "60",
+		`SELECT u.username FROM experiments e JOIN users u ON u.id = e.owner_id WHERE e.id = 27`:                    "admin",
 		`SELECT labels::text FROM models WHERE id = 1`:                                                              "{a}",
 		`SELECT name || ' ' || pool FROM experiments WHERE id = 21`:                                                 "Experiment 21 default",
 		`SELECT count(*)::text FROM webhooks WHERE name = 'done'`:                                                   "2",

@@ -14,7 +14,7 @@ const (
 	maxReads = 3   // of one list that changes meanwhile
 )
 
-// ascending asks for the order by a key that does not change while the list is read.
+// ascending asks for the order by a key that no two records share, so that the order is the same on each page.
 func ascending(key string) v1.Order { return v1.Order{SortBy: key, OrderBy: "ORDER_BY_ASC"} }
 
 // lists are those of the old master; most is how many records one may have.
@@ -57,7 +57,8 @@ func whole[T any, K comparable, V any](l lists, what string, from fetch[T], keep
 		case changed == "":
 			return kept, nil
 		case try == maxReads:
-			l.note(fmt.Sprintf("%s: records may be missing, because the old cluster changed the list each of the %d times that it was read (%s): import again when fewer people work there", what, maxReads, changed))
+			l.note(fmt.Sprintf("%s: records may be missing, because the old cluster changed the list each of the %d times that it was read (%s): "+
+				"import again when fewer people work there", what, maxReads, changed))
 			return kept, nil
 		}
 	}

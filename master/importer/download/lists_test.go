@@ -92,8 +92,9 @@ func TestAListThatChanges(t *testing.T) {
 	}
 	wrong := func(limit, offset int) ([]int, int, error) { return []int{1, 2}, 3, nil }
 	var notes []string
-	if got, err := whole(lists{nil, 10_000, func(text string) { notes = append(notes, text) }}, "the list", wrong, func(n int) (int, int) { return n, n }); err != nil || fmt.Sprint(got) != "[1 2]" || len(notes) != 1 ||
-		!strings.Contains(notes[0], "2 records of 3 came") {
+	l := lists{nil, 10_000, func(text string) { notes = append(notes, text) }}
+	got, err := whole(l, "the list", wrong, func(n int) (int, int) { return n, n })
+	if err != nil || fmt.Sprint(got) != "[1 2]" || len(notes) != 1 || !strings.Contains(notes[0], "2 records of 3 came") {
 		t.Errorf("a master that counts more than it sends: %v, %v, %q", got, err, notes)
 	}
 }

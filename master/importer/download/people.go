@@ -48,8 +48,9 @@ func (d *copying) people(ctx context.Context) error {
 	})
 }
 
-// askUsers asks for a page of users, which come by their numbers unless another order is wanted.
-func askUsers(w v1.Window) v1.GetUsersRequest { return v1.GetUsersRequest{Window: w} }
+func askUsers(w v1.Window) v1.GetUsersRequest {
+	return v1.GetUsersRequest{Window: w, Order: ascending("SORT_BY_USER_NAME")}
+}
 
 // A table has all its rows.
 type table struct {

@@ -86,7 +86,7 @@ func askProjects(w v1.Window) v1.GetWorkspaceProjectsRequest {
 }
 
 func askModels(w v1.Window) v1.GetModelsRequest {
-	return v1.GetModelsRequest{Window: w, Order: ascending("SORT_BY_CREATION_TIME")}
+	return v1.GetModelsRequest{Window: w, Order: ascending("SORT_BY_NAME")}
 }
 
 // secretSections are the sections of a configuration in which the API hides secrets.

@@ -28,7 +28,8 @@ func (d *copying) look(ctx context.Context, master *v1.GetMasterResponse, me *v1
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s is no %s of the old cluster and sees only a part of it: %s. What others have there, and rights that %[1]s may not see, would be missing", me.Username, nameOfAdmins(master), part)
+	text := fmt.Sprintf("%s is no %s of the old cluster and sees only a part of it: %s. What others have there, and rights that %[1]s may not see, would be missing",
+		me.Username, nameOfAdmins(master), part)
 	if d.Light || d.Partial {
 		d.Tell(text)
 		d.note("this is only a part of the old cluster, which " + me.Username + " sees: the rest is missing")

@@ -67,7 +67,8 @@ func TestASlowOldMaster(t *testing.T) {
 	}
 	w.Exec(`INSERT INTO determined_import.runs (id, experiment_id, wanted) VALUES (7, 1, 'now')`)
 	trial := unfetched{ID: 7, Task: []string{"a"}, Wanted: "now", Reports: true, Lines: true}
-	if err := d.trial(t.Context(), trial); err == nil || w.Int(`SELECT count(*) FROM determined_import.raw_steps`) == 0 || w.Int(`SELECT count(*) FROM determined_import.runs WHERE fetched IS NULL`) != 1 {
+	err = d.trial(t.Context(), trial)
+	if err == nil || w.Int(`SELECT count(*) FROM determined_import.raw_steps`) == 0 || w.Int(`SELECT count(*) FROM determined_import.runs WHERE fetched IS NULL`) != 1 {
 		t.Errorf("a stream that was cut: %v", err)
 	}
 	old.cut = false
