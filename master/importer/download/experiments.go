@@ -219,7 +219,8 @@ const (
 func (all *rows) put(ctx context.Context, tx *database.DB) error {
 	id := all.experiment["id"]
 	for _, sql := range []string{
-		`CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT id, fetched, logged, greatest(restart_id, 1) AS restart_id, best_validation_id, latest_validation_id, last_activity FROM runs WHERE experiment_id = $1 AND (fetched IS NOT NULL OR logged IS NOT NULL)`,
+		`CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT id, fetched, logged, greatest(restart_id, 1) AS restart_id, best_validation_id, latest_validation_id, last_activity, summary_metrics_timestamp
+			FROM runs WHERE experiment_id = $1 AND (fetched IS NOT NULL OR logged IS NOT NULL)`,
 		`CREATE TEMP TABLE kept_code ON COMMIT DROP AS SELECT id, model_definition FROM experiments WHERE id = $1 AND code_known`,
 		`DELETE FROM checkpoints_v2 WHERE uuid IN (SELECT c.checkpoint_id FROM run_checkpoints c JOIN runs r ON r.id = c.run_id WHERE r.experiment_id = $1)`,
 		`DELETE FROM run_checkpoints WHERE run_id IN (SELECT id FROM runs WHERE experiment_id = $1)`,
@@ -241,7 +242,8 @@ func (all *rows) put(ctx context.Context, tx *database.DB) error {
 		}
 	}
 	for _, sql := range []string{
-		`UPDATE runs r SET fetched = k.fetched, logged = k.logged, restart_id = greatest(r.restart_id, k.restart_id), best_validation_id = k.best_validation_id, latest_validation_id = k.latest_validation_id, last_activity = k.last_activity FROM kept k WHERE k.id = r.id`,
+		`UPDATE runs r SET fetched = k.fetched, logged = k.logged, restart_id = greatest(r.restart_id, k.restart_id), best_validation_id = k.best_validation_id, latest_validation_id = k.latest_validation_id,
+			last_activity = k.last_activity, summary_metrics_timestamp = k.summary_metrics_timestamp FROM kept k WHERE k.id = r.id`,
 		`UPDATE experiments e SET model_definition = k.model_definition, code_known = true FROM kept_code k WHERE k.id = e.id`,
 	} {
 		if err := tx.Exec(ctx, sql); err != nil {

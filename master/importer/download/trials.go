@@ -179,7 +179,8 @@ func tableOf(group string) string {
 // reports fetches the reports of a trial, in place of those that are there.
 func (d *copying) reports(ctx context.Context, t unfetched) error {
 	err := d.in(ctx, func(tx *database.DB) error {
-		for _, sql := range []string{`UPDATE runs SET fetched = NULL, best_validation_id = NULL, latest_validation_id = NULL WHERE id = $1`, `DELETE FROM raw_steps WHERE trial_id = $1`,
+		for _, sql := range []string{`UPDATE runs SET fetched = NULL, summary_metrics_timestamp = NULL, best_validation_id = NULL, latest_validation_id = NULL WHERE id = $1`,
+			`DELETE FROM raw_steps WHERE trial_id = $1`,
 			`DELETE FROM raw_validations WHERE trial_id = $1`, `DELETE FROM generic_metrics WHERE trial_id = $1`, `DELETE FROM system_metrics WHERE trial_id = $1`} {
 			if err := tx.Exec(ctx, sql, t.ID); err != nil {
 				return err
@@ -200,8 +201,9 @@ func (d *copying) reports(ctx context.Context, t unfetched) error {
 		}
 	}
 	return d.in(ctx, func(tx *database.DB) error {
+		// The time is a part of the importer's mark of the trial: one whose reports nobody saw is copied again when they are there.
 		return tx.Exec(ctx, `
-			UPDATE runs r SET fetched = wanted, restart_id = greatest(restart_id, x.run), last_activity = x.at,
+			UPDATE runs r SET fetched = wanted, summary_metrics_timestamp = to_timestamp(0), restart_id = greatest(restart_id, x.run), last_activity = x.at,
 				best_validation_id = (SELECT v.id FROM raw_validations v WHERE v.trial_id = r.id AND v.total_batches = r.best_batches ORDER BY v.archived, v.trial_run_id DESC LIMIT 1),
 				latest_validation_id = (SELECT v.id FROM raw_validations v WHERE v.trial_id = r.id AND v.total_batches = r.latest_batches ORDER BY v.archived, v.trial_run_id DESC LIMIT 1)
 			FROM (SELECT coalesce(max(m.trial_run_id), 0) AS run, max(m.end_time) AS at FROM (SELECT trial_run_id, end_time FROM raw_steps WHERE trial_id = $1 UNION ALL SELECT trial_run_id, end_time FROM raw_validations WHERE trial_id = $1) m) x
