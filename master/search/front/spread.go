@@ -7,7 +7,7 @@ import (
 )
 
 // maxSpread is how many results of a front are chosen one by one; the others follow by their distance from these.
-const maxSpread = 64
+const maxSpread = 32
 
 // Spread orders results of one front: first the best in the first metric, then always the one that is farthest from those before it (an epsilon net,
 // as in Schmucker et al., "Multi-objective Asynchronous Successive Halving", 2021). So the first few are spread over the whole front. Each
@@ -16,35 +16,34 @@ func Spread(points []Point, list []int) []int {
 	if len(list) < 2 || len(points[list[0]].Values) == 0 {
 		return slices.Clone(list)
 	}
-	at := scaled(points, list)
-	left := make([]int, len(list)) // places in the list
-	first := 0
+	at, metrics := scaled(points, list), len(points[list[0]].Values)
+	next := 0
 	for n := range list {
-		left[n] = n
-		if slices.Compare(points[list[n]].Values, points[list[first]].Values) < 0 {
-			first = n
+		if slices.Compare(points[list[n]].Values, points[list[next]].Values) < 0 {
+			next = n
 		}
 	}
-	apart := make([]float64, len(list)) // from the nearest one that was chosen
-	for n := range apart {
-		apart[n] = math.Inf(1)
+	left, apart := make([]int, len(list)), make([]float64, len(list)) // places in the list that are not chosen; their distance from the nearest that is
+	for n := range list {
+		left[n], apart[n] = n, math.Inf(1)
 	}
 	out := make([]int, 0, len(list))
-	for next := first; ; {
-		out = append(out, list[next])
-		left = slices.DeleteFunc(left, func(n int) bool { return n == next })
+	for now := next; len(left) > 0 && len(out) < maxSpread; {
+		out = append(out, list[now])
+		chosen, kept, best := at[now*metrics:(now+1)*metrics], left[:0], -1
 		for _, n := range left {
-			apart[n] = min(apart[n], distance(at[n], at[next]))
-		}
-		if len(left) == 0 || len(out) == maxSpread {
-			break
-		}
-		next = left[0]
-		for _, n := range left[1:] {
-			if apart[n] > apart[next] {
-				next = n
+			if n == now {
+				continue
 			}
+			if d := distance(at[n*metrics:(n+1)*metrics], chosen); d < apart[n] {
+				apart[n] = d
+			}
+			if best < 0 || apart[n] > apart[best] {
+				best = n
+			}
+			kept = append(kept, n)
 		}
+		left, now = kept, best
 	}
 	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(apart[b], apart[a]) })
 	for _, n := range left {
@@ -53,29 +52,33 @@ func Spread(points []Point, list []int) []int {
 	return out
 }
 
-// scaled returns the values of results, each metric from 0 to 1.
-func scaled(points []Point, list []int) [][]float64 {
+// scaled returns the values of results, one result after another, each metric from 0 to 1.
+func scaled(points []Point, list []int) []float64 {
 	low, high := slices.Clone(points[list[0]].Values), slices.Clone(points[list[0]].Values)
 	for _, i := range list {
 		for m, v := range points[i].Values {
 			low[m], high[m] = min(low[m], v), max(high[m], v)
 		}
 	}
-	out := make([][]float64, len(list))
-	for n, i := range list {
-		out[n] = make([]float64, len(low))
+	out := make([]float64, 0, len(list)*len(low))
+	for _, i := range list {
 		for m, v := range points[i].Values {
 			if span := high[m]/2 - low[m]/2; span > 0 { // half of it, which does not overflow
-				out[n][m] = (v/2 - low[m]/2) / span
+				out = append(out, (v/2-low[m]/2)/span)
+			} else {
+				out = append(out, 0)
 			}
 		}
 	}
 	return out
 }
 
+// distance is the largest difference of a metric.
 func distance(a, b []float64) (d float64) {
-	for m := range a {
-		d = max(d, math.Abs(a[m]-b[m]))
+	for m, v := range a {
+		if x := math.Abs(v - b[m]); x > d {
+			d = x
+		}
 	}
 	return d
 }
