@@ -26,7 +26,7 @@ func TestFront(t *testing.T) {
 	}
 	trial, task := r.trial(id, 0)
 	r.apply(rows.Changes{Experiments: []rows.ExperimentChange{{ID: id, Saw: "PAUSED", State: "ACTIVE",
-		Outlook: `{"front":{"metrics":["loss","ms"],"points":[{"trial":0,"steps":20,"values":[0.3,12]},{"trial":3,"steps":9,"values":[1,1]}],"total":2,"results":2,"keeping":1,"bounds":["ms at most 20"]}}`}}})
+		Outlook: `{"front":{"metrics":["loss","ms"],"points":[{"trial":0,"steps":20,"values":[0.3,12]},{"trial":9,"steps":9,"values":[1,1]}],"total":2,"results":2,"keeping":1,"bounds":["ms at most 20"]}}`}}})
 	got = me.get(path).ok().tree()
 	for k, want := range map[string]any{"outlook.front.points.0.trialId": float64(trial), "outlook.front.points.0.stepsCompleted": 20.0, "outlook.front.points.0.values.1": 12.0,
 		"outlook.front.total": 2.0, "outlook.says.0": "2 results are on the front of loss, ms; of 2 trials, 1 found one that keeps the bounds (ms at most 20)"} {
