@@ -22,7 +22,7 @@ export function Front({ front, wanted, trials }: { front: SearchFront; wanted: r
     return front.metrics.includes(name) ? name : front.metrics[Math.min(otherwise, front.metrics.length - 1)]!;
   };
   const x = chosen('fx', 1), y = chosen('fy', 0);
-  const all = useMemo(() => spots(front, trials as never, x, y), [front, trials, x, y]);
+  const all = useMemo(() => spots(front, trials, x, y), [front, trials, x, y]);
   const of = all.filter((s) => s.front);
   const ax = extent(x, all.map((s) => s.x), of.map((s) => s.x)), ay = extent(y, all.map((s) => s.y), of.map((s) => s.y));
   const px = (v: number) => pad.left + at(ax, v) * (wide - pad.left - pad.right);
