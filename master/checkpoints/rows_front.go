@@ -26,10 +26,11 @@ func pointsOf(list objectives.List) func(values []byte) *front.Point {
 		if len(values) == 0 || json.Unmarshal(values, &names) != nil {
 			return nil
 		}
-		p, whole := list.Read(names)
+		read, whole := list.Read(names)
 		if !whole {
 			return nil
 		}
+		p := front.Of(list, read)
 		return &p
 	}
 }

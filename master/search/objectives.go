@@ -66,7 +66,7 @@ func (g *goals) judge(v Validation, sign float64) (r Result, values []float64, w
 	p := front.Worst()
 	r.Metric = math.Inf(1)
 	if !diverged {
-		p = g.list.Point(values)
+		p = front.Of(g.list, values)
 		r.Metric = sign * values[0]
 	}
 	r.Point = &p

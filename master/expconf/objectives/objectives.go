@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/search/front"
 )
+
+// MaxMetrics is how many metrics a search has at most.
+const MaxMetrics = 4
 
 // MaxTrials is how many trials a search with several metrics has at most: at each result it puts all trials of a rung into a new order.
 const MaxTrials = 1_000
@@ -92,33 +94,32 @@ func (l List) Bounded() bool {
 	return false
 }
 
-// Point returns a result of finite values, one for each metric.
-func (l List) Point(values []float64) front.Point {
-	var p front.Point
+// Judge returns the values of the objectives, of which smaller is better, and by how much the bounds are broken, of finite values, one for each metric.
+func (l List) Judge(values []float64) (wanted []float64, violation float64) {
 	for i, m := range l {
-		p.Violation += m.violation(values[i])
+		violation += m.violation(values[i])
 		switch {
 		case !m.Wanted():
 		case m.Smaller():
-			p.Values = append(p.Values, values[i])
+			wanted = append(wanted, values[i])
 		default:
-			p.Values = append(p.Values, -values[i])
+			wanted = append(wanted, -values[i])
 		}
 	}
-	return p
+	return wanted, violation
 }
 
-// Read returns the result of stored metrics; false if one is missing or no finite number.
-func (l List) Read(values map[string]json.RawMessage) (front.Point, bool) {
+// Read returns the value of each metric of stored ones; false if one is missing or no finite number.
+func (l List) Read(values map[string]json.RawMessage) ([]float64, bool) {
 	list := make([]float64, len(l))
 	for i, m := range l {
 		v, err := strconv.ParseFloat(string(values[m.Name]), 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return front.Point{}, false
+			return nil, false
 		}
 		list[i] = v
 	}
-	return l.Point(list), len(l) > 0
+	return list, len(l) > 0
 }
 
 // A Problem is why a list is wrong. At is where, below searcher.
@@ -145,7 +146,7 @@ func (l List) Problems(b Beside) (list []Problem) {
 	if len(l) == 0 {
 		return nil
 	}
-	wrong(len(l) > front.MaxMetrics, "metrics", fmt.Sprintf("has %d metrics; at most %d are allowed", len(l), front.MaxMetrics), "")
+	wrong(len(l) > MaxMetrics, "metrics", fmt.Sprintf("has %d metrics; at most %d are allowed", len(l), MaxMetrics), "")
 	seen := map[string]bool{}
 	for i, m := range l {
 		at := fmt.Sprintf("metrics[%d]", i)

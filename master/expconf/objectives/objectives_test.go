@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/search/front"
 )
 
 const base = "name: x\nentrypoint: x\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}}\nsearcher:\n  name: random\n  max_trials: 10\n"
@@ -119,8 +118,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestPoint: values become distances from bounds, and objectives of which smaller is better.
-func TestPoint(t *testing.T) {
+// TestJudge: values become distances from bounds, and objectives of which smaller is better.
+func TestJudge(t *testing.T) {
 	l := parsed(t, base+"  metrics: [{name: accuracy, smaller_is_better: false, at_least: 0.5}, {name: ms, at_most: 20}, {name: gb, at_most: 0, at_least: -2, objective: false}]\n").Searcher.Metrics
 	for _, c := range []struct {
 		values    []float64
@@ -133,12 +132,12 @@ func TestPoint(t *testing.T) {
 		{[]float64{1, 30, 0.25}, []float64{-1, 30}, 0.75},
 		{[]float64{1, 0, -3}, []float64{-1, 0}, 0.5},
 	} {
-		if p := l.Point(c.values); !slices.Equal(p.Values, c.objective) || p.Violation != c.violation || p.Feasible() != (c.violation == 0) {
-			t.Errorf("%v: %v", c.values, p)
+		if wanted, violation := l.Judge(c.values); !slices.Equal(wanted, c.objective) || violation != c.violation {
+			t.Errorf("%v: %v, %v", c.values, wanted, violation)
 		}
 	}
-	if p := l.Point([]float64{math.MaxFloat64, math.MaxFloat64, -math.MaxFloat64}); p.Feasible() || front.Worst().Dominates(p) {
-		t.Errorf("the largest numbers: %v", p)
+	if _, violation := l.Judge([]float64{math.MaxFloat64, math.MaxFloat64, -math.MaxFloat64}); !(violation > 0) {
+		t.Errorf("the largest numbers break the bounds by %v", violation)
 	}
 	for text, want := range map[string]bool{
 		`{"accuracy": 0.5, "ms": 1, "gb": -1, "other": "x"}`: true, `{"accuracy": 0.5, "ms": 1}`: false, `{"accuracy": 0.5, "ms": 1, "gb": "NaN"}`: false,

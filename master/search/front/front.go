@@ -13,10 +13,9 @@ import (
 	"math"
 	"slices"
 	"sort"
-)
 
-// MaxMetrics is how many metrics a result has at most.
-const MaxMetrics = 4
+	"github.com/detent-ml/detent/master/expconf/objectives"
+)
 
 // maxExact is how many results Sort compares with each other. Of more, it compares the first by the sum of their places in
 // each metric: a result that dominates another has a smaller sum, so none of the others dominates one of these.
@@ -26,6 +25,12 @@ const maxExact = 5_000
 type Point struct {
 	Values    []float64 // of the objectives; smaller is better
 	Violation float64   // by how much it breaks its bounds; 0: it keeps them; +Inf: it is no result
+}
+
+// Of returns a result of finite values, one for each metric.
+func Of(list objectives.List, values []float64) (p Point) {
+	p.Values, p.Violation = list.Judge(values)
+	return p
 }
 
 // Worst is the result of a training that diverged or failed. It is behind all others.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/detent-ml/detent/master/expconf/objectives"
 )
 
 func points(lists ...[]float64) (out []Point) {
@@ -82,7 +84,7 @@ func random(rng *rand.Rand, n, metrics int) (out []Point) {
 func TestRankingProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
-		checkRanking(t, random(rng, rng.IntN(40), 1+round%MaxMetrics))
+		checkRanking(t, random(rng, rng.IntN(40), 1+round%objectives.MaxMetrics))
 	}
 }
 
@@ -137,7 +139,7 @@ func TestArchive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 100 {
 		var a Archive[int]
-		list := random(rng, 60, 1+round%MaxMetrics)
+		list := random(rng, 60, 1+round%objectives.MaxMetrics)
 		for i, p := range list {
 			a.Add(p, i)
 		}
@@ -187,7 +189,7 @@ func TestVolume(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const side = 6
 	for round := range 60 {
-		metrics := 1 + round%MaxMetrics
+		metrics := 1 + round%objectives.MaxMetrics
 		var values [][]float64
 		for range rng.IntN(12) {
 			v := make([]float64, metrics)
@@ -231,7 +233,7 @@ func FuzzSort(f *testing.F) {
 	f.Add(uint8(2), []byte{0, 0, 0, 0, 0, 0, 240, 63})
 	f.Add(uint8(3), make([]byte, 200))
 	f.Fuzz(func(t *testing.T, metrics uint8, data []byte) {
-		n := 1 + int(metrics)%MaxMetrics
+		n := 1 + int(metrics)%objectives.MaxMetrics
 		var list []Point
 		for ; len(data) >= 8*n && len(list) < 64; data = data[8*n:] {
 			p := Point{}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/detent-ml/detent/master/expconf/objectives"
 )
 
 // maxVolume is how many results Volume measures: with four metrics its time grows with the cube of their number.
@@ -12,8 +14,8 @@ const maxVolume = 300
 // Volume returns the hypervolume of results: the volume of what they dominate, up to the reference, which is worse than all that counts.
 // Smaller values are better. Results that are not better than the reference in each metric do not count.
 func Volume(values [][]float64, reference []float64) (float64, error) {
-	if n := len(reference); n < 1 || n > MaxMetrics {
-		return 0, fmt.Errorf("a hypervolume of %d metrics: from 1 to %d are measured", n, MaxMetrics)
+	if n := len(reference); n < 1 || n > objectives.MaxMetrics {
+		return 0, fmt.Errorf("a hypervolume of %d metrics: from 1 to %d are measured", n, objectives.MaxMetrics)
 	}
 	var list [][]float64
 	for _, v := range values {
