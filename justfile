@@ -24,11 +24,11 @@ parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,ve
 # two cores busy as it is, and more of them only make each other late.
 parallel := "$(( (" + num_cpus() + " + 1) / 2 ))"
 
-# The commit's hash chooses the version of Keras (2 or 3), and the quarter of the packages for the race detector, so that a few
-# commits go through all of them; just nightly has all. KERAS_VERSIONS is not called DETENT_…, because a master reads each variable
-# of that name as a key of its configuration, and package-tests start masters.
+# The commit's hash chooses the version of Keras (2 or 3), a half of the tests with clusters of their own (nomad/servers/turn), and the
+# quarter of the packages for the race detector, so that a few commits go through all of them; just nightly has all. The variables are
+# not called DETENT_…, because a master reads each one of that name as a key of its configuration, and package-tests start masters.
 hash     := "$( { git rev-parse HEAD 2>/dev/null || echo 00; } | cut -c1-2)"
-keras    := "$((16#" + hash + " % 2 + 2))"
+part     := "KERAS_VERSIONS=$((16#" + hash + " % 2 + 2)) TURN=$((16#" + hash + " / 2 % 2))"
 
 # The tests on clusters, two packages at a time: those that take longest begin first.
 subjects := "./integration/frameworks ./integration/containers ./integration/pages ./integration/clients ./integration/storage ./integration/faults ./integration/experiments ./integration/guides ./integration/..."
@@ -125,11 +125,11 @@ images-lock *names:
 
 # all the set-up, all the tests and every linter; a test that failed is repeated once, alone, at the end
 test:
-    @KERAS_VERSIONS={{ keras }} exec {{ again }} run {{ parts }} {{ just_executable() }}
+    @{{ part }} exec {{ again }} run {{ parts }} {{ just_executable() }}
 
 # what the continuous integration runs: the same within 75 minutes, and the race detector on a quarter of the packages in what is left of them
 ci:
-    @KERAS_VERSIONS={{ keras }} exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#{{ hash }} / 16 % 4))" {{ just_executable() }}
+    @{{ part }} exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#{{ hash }} / 16 % 4))" {{ just_executable() }}
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
