@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
@@ -53,6 +54,9 @@ func (d Deps) findOwner(ctx context.Context, v Reservation) error {
 		ws, err := workspaces.Get(ctx, d.DB, *v.WorkspaceID)
 		if err == nil {
 			err = workspaces.Open(ctx, d.DB, v.Pool, ws)
+		}
+		if fault.Is(err, fault.Invalid) {
+			return fault.New(fault.Invalid, "workspaceId: pool %s is not open to workspace %q: it is bound to other workspaces", v.Pool, fault.Clip(ws.Name))
 		}
 		if err != nil {
 			return err

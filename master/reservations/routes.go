@@ -28,7 +28,9 @@ func Routes(r *rest.Router, d Deps) {
 	find := func(ctx context.Context, id int) (Reservation, error) { return byID(ctx, d.DB, id) }
 	rest.Serve(r, v1.ListReservations, d.list)
 	rest.ServeOn(r, v1.CreateReservation, d.onPool(), d.create)
-	rest.ServeOn(r, v1.CancelReservation, rest.On("id", find, Reservation.object), d.cancel)
+	one := rest.On("id", find, Reservation.object)
+	one.Refusal = func(c *rest.Call, _ auth.Verb, _ Reservation) error { return refused(c) }
+	rest.ServeOn(r, v1.CancelReservation, one, d.cancel)
 }
 
 // object is a reservation for auth: who administers pools may change it.
@@ -44,6 +46,14 @@ func (d Deps) onPool() rest.Object[*pool.Pool] {
 			}
 			return nil, fault.New(fault.NotFound, "resource pool %q not found", fault.Clip(name))
 		},
-		Of: func(*pool.Pool) auth.Object { return auth.Object{Kind: v1.KindPool} },
+		Of:      func(*pool.Pool) auth.Object { return auth.Object{Kind: v1.KindPool} },
+		Refusal: func(c *rest.Call, _ auth.Verb, _ *pool.Pool) error { return refused(c) },
 	}
+}
+
+func refused(c *rest.Call) error {
+	if c.Who().Grants != nil {
+		return auth.May(c.Who(), auth.Administer, auth.Object{Kind: v1.KindPool})
+	}
+	return fault.New(fault.Forbidden, "only administrators of the cluster may reserve slots and nodes of a resource pool")
 }

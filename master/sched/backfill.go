@@ -10,7 +10,7 @@ type cut struct {
 // protect makes r the head: from here on, requests may only use slots that do
 // not delay it.
 func (p *planner) protect(r *Request) {
-	p.head, p.guarded = r, r.into
+	p.head, p.guarded = r, p.laterOverlap(r)
 	for _, w := range p.ways(r, p.fewest(r)) {
 		if w.uneven {
 			p.headCuts = append(p.headCuts, cut{part: p.smallestPart(r, w.nodes), more: true})
@@ -58,22 +58,25 @@ func (p *planner) headParts(node int) (parts []int) {
 // may be given; a block of no use to the head is all free. A head of unequal parts
 // could use a block whole, and then nothing may be given.
 //
-// If coming reservations withhold w slots of the block from the head, the same holds for the tasks that will not have left by then, on the other
-// slots: a task that runs into the reservations too may have tight slots at most, and one that ends in time may have spare.
+// If coming reservations withhold w slots of the block from the head, now or when it starts later, the same holds for the tasks that will not have left by
+// then, on the other slots: a task that runs into the reservations may have tight slots at most, and one that ends in time may have spare.
 func (p *planner) spareOf(i int) (spare, tight int) {
 	b := &p.blocks[i]
 	if p.excluded(p.head, i) {
 		return noLimit, noLimit
 	}
 	spare, tight = noLimit, noLimit
-	withheld := 0
+	now, later := 0, 0
+	if p.head.into != nil {
+		now = p.head.into.need[i]
+	}
 	if p.guarded != nil {
-		withheld = p.guarded.need[i]
+		later = p.guarded.need[i]
 	}
 	var sums []bool
 	for _, c := range p.headCuts {
 		room := len(b.slots) - c.part
-		if room < withheld || c.filled && room > 0 {
+		if room < now || c.filled && room > 0 {
 			continue
 		}
 		if c.more {
@@ -83,11 +86,11 @@ func (p *planner) spareOf(i int) (spare, tight int) {
 			sums = subsetSums(b.tasks, len(b.slots))
 		}
 		spare = min(spare, room-most(sums, room))
-		if withheld > 0 {
-			tight = min(tight, spare, room-withheld-most(sums, room-withheld))
+		if later > 0 && room >= later {
+			tight = min(tight, room-later-most(sums, room-later))
 		}
 	}
-	return spare, tight
+	return spare, min(spare, tight)
 }
 
 // most is the largest of the sums up to a limit.

@@ -60,13 +60,40 @@ func (p *planner) foresee(queued []Request, spots []*spot) {
 }
 
 func (p *planner) overlapOf(mask uint64, spots []*spot) *overlap {
-	o := &overlap{need: make([]int, len(p.blocks)), gone: make([]int, len(p.blocks))}
+	var with []*spot
 	for j, v := range spots {
 		if mask&(1<<j) != 0 {
-			o.with = append(o.with, v)
+			with = append(with, v)
 		}
 	}
-	o.first = o.with[0].From
+	o := p.overlapWith(with)
+	for i := range p.running {
+		if !p.leaving[i] && o.outlivedBy(&p.running[i]) {
+			for _, h := range p.holds[i] {
+				o.gone[h.block] += h.n
+			}
+		}
+	}
+	return o
+}
+
+// laterOverlap has all reservations into which a request could run, whenever it starts; nil: there are none.
+func (p *planner) laterOverlap(r *Request) *overlap {
+	var with []*spot
+	for _, v := range p.spots {
+		if p.now.Before(v.From) && !v.owns(r.Workspace, r.User) {
+			with = append(with, v)
+		}
+	}
+	if len(with) == 0 {
+		return nil
+	}
+	return p.overlapWith(with)
+}
+
+// overlapWith is the overlap with these reservations, without the tasks that will have left.
+func (p *planner) overlapWith(with []*spot) *overlap {
+	o := &overlap{with: with, need: make([]int, len(p.blocks)), gone: make([]int, len(p.blocks)), first: with[0].From}
 	for _, v := range o.with {
 		if v.From.Before(o.first) {
 			o.first = v.From
@@ -83,13 +110,6 @@ func (p *planner) overlapOf(mask uint64, spots []*spot) *overlap {
 	o.soon = o.first.Sub(p.now) <= reserveLead
 	for i := range p.blocks {
 		o.need[i] = o.neededOf(&p.blocks[i], p.nodes[p.blocks[i].node].ID)
-	}
-	for i := range p.running {
-		if !p.leaving[i] && o.outlivedBy(&p.running[i]) {
-			for _, h := range p.holds[i] {
-				o.gone[h.block] += h.n
-			}
-		}
 	}
 	return o
 }

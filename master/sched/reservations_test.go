@@ -102,10 +102,19 @@ func (s scene) request(id string) *Request {
 
 // lacking is how many slots a reservation will lack on the nodes that it has, because of what is not its owner's and will not have left.
 func (s scene) lacking(v *spot, placed []Placement) (lacks int) {
-	others := map[string]int{}
+	type model struct{ node, brand string }
+	others, usable, needed := map[model]int{}, map[model]int{}, map[model]int{}
+	count := func(to map[model]int, node string, ids []int) {
+		n := s.nodeOf(node)
+		for _, id := range ids {
+			if x := n.Slot(id); x != nil && x.usable() {
+				to[model{node, x.Brand}]++
+			}
+		}
+	}
 	add := func(parts []Part) {
 		for _, part := range parts {
-			others[part.NodeID] += len(part.SlotIDs)
+			count(others, part.NodeID, part.SlotIDs)
 		}
 	}
 	soon := v.From.Sub(epoch) <= reserveLead
@@ -121,14 +130,13 @@ func (s scene) lacking(v *spot, placed []Placement) (lacks int) {
 		}
 	}
 	for node, ids := range v.slots {
-		n := s.nodeOf(node)
-		usable := 0
-		for _, slot := range n.Slots {
-			if slot.usable() {
-				usable++
-			}
+		count(needed, node, ids)
+		for _, slot := range s.nodeOf(node).Slots {
+			count(usable, node, []int{slot.ID})
 		}
-		lacks += max(0, len(ids)-(usable-others[node]))
+	}
+	for x, n := range needed {
+		lacks += max(0, n-(usable[x]-others[x]))
 	}
 	return lacks
 }
@@ -186,7 +194,8 @@ func TestReservationsKeepTheHead(t *testing.T) {
 			From: seconds(fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "from"))), Until: seconds("30")}}
 		first := s.reserved.Plan(s.pool, s.nodes, s.running, s.queued, epoch)
 		head := slices.IndexFunc(s.queued, func(q Request) bool { return first.Full[q.ID] })
-		if head < 0 {
+		beside := len(s.nodes[0].Slots) - s.reserved[0].Slots
+		if head < 0 || slices.ContainsFunc(s.queued[:head+1], func(q Request) bool { return q.Slots > beside }) { // such a request is no head during the reservation
 			return
 		}
 		heads++
@@ -197,7 +206,15 @@ func TestReservationsKeepTheHead(t *testing.T) {
 		alone.queued = s.queued[:head+1]
 		id := s.queued[head].ID
 		if with, without := play(s, lasts, id), play(alone, lasts, id); with != without {
-			t.Fatalf("%s starts at %d with requests behind it, at %d without them; %v; %+v %+v %+v %v", id, with, without, lasts, s.running, s.queued, s.reserved, len(s.nodes[0].Slots))
+			text := ""
+			for _, q := range s.queued {
+				text += fmt.Sprintf("%s: %d slots for %d s, at most %v\n", q.ID, q.Slots, lasts[q.ID], q.Longest)
+			}
+			for _, r := range s.running {
+				text += fmt.Sprintf("%s on %v for %d s, %v to %v\n", r.ID, r.Parts, lasts[r.ID], r.Earliest.Sub(epoch), r.Latest.Sub(epoch))
+			}
+			t.Fatalf("%s starts at %d with requests behind it, at %d without them; on %d slots, %d of them reserved from %v to %v:\n%s", id, with, without, len(s.nodes[0].Slots),
+				s.reserved[0].Slots, s.reserved[0].From.Sub(epoch), s.reserved[0].Until.Sub(epoch), text)
 		}
 	})
 	if heads == 0 || barred == 0 {

@@ -10,7 +10,7 @@ import (
 var (
 	ListReservations = Endpoint[GetReservationsRequest, GetReservationsResponse]{Method: "GET", Path: "/detent/reservations", Access: ByBoth, Object: KindPool, Verb: View, List: true,
 		Summary: "List the reservations of slots and the maintenances of nodes that have not ended"}
-	CreateReservation = Endpoint[PostReservationRequest, PostReservationResponse]{Method: "POST", Path: "/resource-pools/:pool/reservations", Access: ByUsers, Object: KindPool, Verb: Administer,
+	CreateReservation = Endpoint[PostReservationRequest, PostReservationResponse]{Method: "POST", Path: "/detent/resource-pools/:pool/reservations", Access: ByUsers, Object: KindPool, Verb: Administer,
 		Summary: "Reserve slots of a resource pool for a workspace or a user for a time, or take nodes of it out of use for a maintenance"}
 	CancelReservation = Endpoint[None, Empty]{Method: "DELETE", Path: "/detent/reservations/:id", Access: ByUsers, Object: KindPool, Verb: Administer,
 		Summary: "Cancel a reservation, or end it if it has begun"}
