@@ -27,31 +27,30 @@ func (b *bench) obey(attempt string) {
 // nothing is killed, and they run again.
 func TestAReservationTakesItsSlots(t *testing.T) {
 	b := newBench(t, "n1")
-	theirs := b.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
-	project := b.int(`INSERT INTO projects (name, workspace_id, owner_id) VALUES ('p', $1, 1) RETURNING id`, theirs)
+	admin := b.int(`SELECT id FROM users WHERE username = 'admin'`)
 	const both = "resources: {slots_per_trial: 2}"
 	other := b.experiment(both)
 	first := b.start(other, 0)
-	id := b.int(`INSERT INTO reservations (pool, workspace_id, slots, begins_at, ends_at) VALUES ('default', $1, 2, now() + interval '10 minutes', now() + interval '1 hour') RETURNING id`, theirs)
+	id := b.int(`INSERT INTO reservations (pool, user_id, slots, begins_at, ends_at) VALUES ('default', $1, 2, now() + interval '10 minutes', now() + interval '1 hour') RETURNING id`, admin)
 	late := b.experiment("resources: {slots_per_trial: 1}")
 	b.settle()
 	b.want(other, "ACTIVE", "ACTIVE", "RUNNING")
-	if got := b.reason(late); !strings.Contains(got, "2 slots are reserved for workspace theirs from ") {
+	if got := b.reason(late); !strings.Contains(got, "2 slots are reserved for user admin from ") {
 		t.Errorf("before its start: %s", got)
 	}
 	b.exec(`UPDATE experiments SET desired = 'canceled' WHERE id = $1`, late)
 	b.exec(`UPDATE reservations SET begins_at = now() - interval '1 minute' WHERE id = $1`, id)
 	b.settle()
-	if got := b.text(`SELECT preempt_reason FROM allocations WHERE id = $1`, first); !strings.HasPrefix(got, "preempted for a reservation: 2 slots are reserved for workspace theirs from ") {
+	if got := b.text(`SELECT preempt_reason FROM allocations WHERE id = $1`, first); !strings.HasPrefix(got, "preempted for a reservation: 2 slots are reserved for user admin from ") {
 		t.Errorf("at its start: %q", got)
 	}
 	b.obey(first)
 	b.want(other, "ACTIVE", "ACTIVE", "PENDING")
-	if got := b.reason(other); !strings.Contains(got, "; 2 slots are reserved for workspace theirs from ") {
+	if got := b.reason(other); !strings.Contains(got, "; 2 slots are reserved for user admin from ") {
 		t.Errorf("during it: %s", got)
 	}
 	owners := b.experiment(both)
-	b.exec(`UPDATE experiments SET project_id = $2 WHERE id = $1`, owners, project)
+	b.exec(`UPDATE experiments SET owner_id = $2 WHERE id = $1`, owners, admin)
 	own := b.start(owners, 0)
 	b.want(owners, "ACTIVE", "ACTIVE", "RUNNING")
 	b.exec(`UPDATE reservations SET cancelled_at = now()`)

@@ -68,7 +68,7 @@ func (p *planner) overlapOf(mask uint64, spots []*spot) *overlap {
 	}
 	o := p.overlapWith(with)
 	for i := range p.running {
-		if !p.leaving[i] && o.outlivedBy(&p.running[i]) {
+		if !p.leaving[i] && o.outlivedBy(&p.running[i], p.now) {
 			for _, h := range p.holds[i] {
 				o.gone[h.block] += h.n
 			}
@@ -138,8 +138,8 @@ func (o *overlap) isOf(workspace, user string) bool {
 }
 
 // outlivedBy reports whether the reservations outlive a running task: it does not stand in their way, now or when they begin.
-func (o *overlap) outlivedBy(r *Running) bool {
-	return r.endsBy(o.first) || !o.soon && r.Preemptible || o.isOf(r.Workspace, r.User)
+func (o *overlap) outlivedBy(r *Running, now time.Time) bool {
+	return r.endsBy(o.first, now) || !o.soon && r.Preemptible || o.isOf(r.Workspace, r.User)
 }
 
 // outlives is outlivedBy for a request that starts now.
@@ -159,7 +159,7 @@ func (p *planner) given(r *Request, h hold) {
 // vacated counts slots of a running task that leaves, or with -1 stays.
 func (p *planner) vacated(i, times int) {
 	for _, o := range p.overlaps {
-		if o.outlivedBy(&p.running[i]) {
+		if o.outlivedBy(&p.running[i], p.now) {
 			for _, h := range p.holds[i] {
 				o.gone[h.block] -= times * h.n
 			}

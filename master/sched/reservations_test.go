@@ -120,7 +120,7 @@ func (s scene) lacking(v *spot, placed []Placement) (lacks int) {
 	soon := v.From.Sub(epoch) <= reserveLead
 	for i := range s.running {
 		r := &s.running[i]
-		if !r.Leaving && !v.owns(r.Workspace, r.User) && !r.endsBy(v.From) && (soon || !r.Preemptible) {
+		if !r.Leaving && !v.owns(r.Workspace, r.User) && !r.endsBy(v.From, epoch) && (soon || !r.Preemptible) {
 			add(r.Parts)
 		}
 	}

@@ -100,7 +100,7 @@ func (c *chooser) weigh() {
 		r := &c.inv.running[i]
 		for _, h := range c.inv.holds[i] {
 			switch l := &c.loads[h.block]; {
-			case r.Leaving || r.endsBy(c.of.From):
+			case r.Leaving || r.endsBy(c.of.From, c.now):
 			case c.of.owns(r.Workspace, r.User):
 				if c.of.has(c.now) {
 					l.own += h.n
@@ -114,8 +114,11 @@ func (c *chooser) weigh() {
 	}
 }
 
-// endsBy reports whether a task has certainly ended by then.
-func (r *Running) endsBy(at time.Time) bool { return !r.Latest.IsZero() && !r.Latest.After(at) }
+// endsBy reports whether a task has certainly ended by a time that comes. A bound that has passed says nothing: the task runs still.
+func (r *Running) endsBy(at, now time.Time) bool {
+	ends := func(by time.Time) bool { return by.After(now) && !by.After(at) }
+	return ends(r.Latest) || ends(r.LentUntil)
+}
 
 func (c *chooser) choose() (holds []hold) {
 	blocks := c.model()
