@@ -75,7 +75,7 @@ func (d *demand) forecast(p *pool.Pool, in *input) queue.Forecast {
 		r := &in.running[i]
 		if end, ok := in.ends[r.ID]; ok {
 			ends[r.ID] = sched.End{At: end.Likely, Next: in.next[r.Group]}
-			expected.Add(r.Group, end)
+			expected.Add(r.Group, end.Earliest, end.Likely, end.Latest)
 		}
 	}
 	nodes, _ := d.nodesOf(p, in)

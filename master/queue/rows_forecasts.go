@@ -11,7 +11,6 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
-	"github.com/detent-ml/detent/master/pace"
 )
 
 // A Forecast says when the jobs of a pool's queue may start, and when its running jobs end.
@@ -35,10 +34,10 @@ type ExpectedEnd struct {
 }
 
 // Add adds an attempt of a job.
-func (e Ends) Add(job string, end pace.End) {
+func (e Ends) Add(job string, earliest, likely, latest time.Time) {
 	known := e[job]
-	if known.Attempts == 0 || end.Likely.Before(known.Likely) {
-		known.Earliest, known.Likely, known.Latest = end.Earliest, end.Likely, end.Latest
+	if known.Attempts == 0 || likely.Before(known.Likely) {
+		known.Earliest, known.Likely, known.Latest = earliest, likely, latest
 	}
 	known.Attempts++
 	e[job] = known
