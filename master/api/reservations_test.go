@@ -92,6 +92,13 @@ func TestReservations(t *testing.T) {
 		me.post(reservePath, `{"slots":1,"workspaceId":1,`+within(6, 7)+"}").says(403, "only administrators of the cluster may reserve slots and nodes")
 		me.del(fmt.Sprint(reservationsPath, "/", six)).says(403, "only administrators of the cluster may reserve")
 	})
+	t.Run("a user in a workspace with the same number", func(t *testing.T) {
+		got := admin.post(reservePath, `{"workspaceId":1,"userId":1,"slots":1,`+within(30, 31)+"}").ok().tree()
+		if at(t, got, "reservation.workspaceName") != "Uncategorized" || at(t, got, "reservation.username") != "admin" {
+			t.Errorf("%v", got)
+		}
+		admin.del(fmt.Sprint(reservationsPath, "/", at(t, got, "reservation.id"))).ok()
+	})
 	t.Run("at other times there is room", func(t *testing.T) {
 		admin.del(fmt.Sprint(reservationsPath, "/", reserve(`"slots":8,"workspaceId":1,`+within(5.1, 9)))).ok()
 		admin.del(fmt.Sprint(reservationsPath, "/", reserve(`"slots":4,"workspaceId":1,`+within(12, 13)))).ok()

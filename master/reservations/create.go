@@ -17,10 +17,11 @@ import (
 func (d Deps) create(ctx context.Context, c *rest.Call, p *pool.Pool, req *v1.PostReservationRequest) (*v1.PostReservationResponse, error) {
 	now := time.Now()
 	v := Reservation{Pool: p.Name, Slots: req.Slots, Nodes: req.Agents, BeginsAt: optional.Or(req.StartTime, now), EndsAt: req.EndTime, Note: req.Note}
-	for id, to := range map[int]**int{req.WorkspaceID: &v.WorkspaceID, req.UserID: &v.UserID} {
-		if id != 0 {
-			*to = &id
-		}
+	if req.WorkspaceID != 0 {
+		v.WorkspaceID = &req.WorkspaceID
+	}
+	if req.UserID != 0 {
+		v.UserID = &req.UserID
 	}
 	if err := v.checkWhat(); err != nil {
 		return nil, err
