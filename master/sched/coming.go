@@ -41,6 +41,7 @@ func (p *planner) foresee(queued []Request, spots []*spot) {
 	if len(spots) == 0 {
 		return
 	}
+	p.stakes = p.stakesOf(spots)
 	known := map[uint64]*overlap{0: nil}
 	for i := range queued {
 		mask := uint64(0)
@@ -91,6 +92,37 @@ func (p *planner) laterOverlap(r *Request) *overlap {
 	return p.overlapWith(with)
 }
 
+// A stake is how many slots of a block a coming reservation has.
+type stake struct {
+	of *spot
+	n  int
+}
+
+// stakesOf lists the stakes of each block.
+func (p *planner) stakesOf(spots []*spot) [][]stake {
+	stakes := make([][]stake, len(p.blocks))
+	for _, v := range spots {
+		for node, ids := range v.slots {
+			at, there := p.nodeIndex[node]
+			if !there {
+				continue
+			}
+			for i := p.blocksOf[at].from; i < p.blocksOf[at].to; i++ {
+				n := 0
+				for _, id := range ids {
+					if _, has := slices.BinarySearch(p.blocks[i].slots, id); has {
+						n++
+					}
+				}
+				if n > 0 {
+					stakes[i] = append(stakes[i], stake{v, n})
+				}
+			}
+		}
+	}
+	return stakes
+}
+
 // overlapWith is the overlap with these reservations, without the tasks that will have left.
 func (p *planner) overlapWith(with []*spot) *overlap {
 	o := &overlap{with: with, need: make([]int, len(p.blocks)), gone: make([]int, len(p.blocks)), first: with[0].From}
@@ -108,26 +140,24 @@ func (p *planner) overlapWith(with []*spot) *overlap {
 		}
 	}
 	o.soon = o.first.Sub(p.now) <= reserveLead
-	for i := range p.blocks {
-		o.need[i] = o.neededOf(&p.blocks[i], p.nodes[p.blocks[i].node].ID)
+	for i, here := range p.stakes {
+		o.need[i] = o.neededOf(here)
 	}
 	return o
 }
 
 // neededOf is how many slots of a block the reservations need at the same time, at most.
-func (o *overlap) neededOf(b *block, node string) (most int) {
-	for _, v := range o.with {
+func (o *overlap) neededOf(here []stake) (most int) {
+	for _, v := range here {
 		sum := 0
-		for _, w := range o.with {
-			if w.has(v.From) && w.slots[node] != nil {
-				for _, id := range b.slots {
-					if w.hasSlot(node, id) {
-						sum++
-					}
-				}
+		for _, w := range here {
+			if w.of.has(v.of.From) && slices.Contains(o.with, w.of) {
+				sum += w.n
 			}
 		}
-		most = max(most, sum)
+		if slices.Contains(o.with, v.of) {
+			most = max(most, sum)
+		}
 	}
 	return most
 }

@@ -47,6 +47,7 @@ type inventory struct {
 	now      time.Time
 	spots    []*spot    // of reservations that have not ended; nil: there are none
 	overlaps []*overlap // into which requests would run
+	stakes   [][]stake  // of coming reservations, by block
 	guarded  *overlap   // into which the head would run, if it starts late enough; nil: into none
 }
 
