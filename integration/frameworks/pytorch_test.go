@@ -54,6 +54,12 @@ resource_pools:
 		// An epoch of the shapes has 32 batches.
 		"search for shapes": func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
 	}
+	for name, a := range autologs {
+		if name == "scikit-learn" || rig.Thorough() {
+			id := a.submit(t, r)
+			parts["autologging of "+name] = func(t *testing.T) { a.ends(t, r, id) }
+		}
+	}
 	if rig.Thorough() { // Transformers and Lightning themselves are tested with the Python package
 		food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
 		parts["reviews"] = func(t *testing.T) { learns(t, onTwoSlots(t, r, food)) }

@@ -108,13 +108,12 @@ func (d Deps) uploadPart(_ context.Context, c *rest.Call, f folder) error {
 
 func (d Deps) finishUpload(ctx context.Context, c *rest.Call, f folder, req *v1.MLflowFinishUploadRequest) (*v1.Empty, error) {
 	f, err := d.fileToWrite(ctx, c, f, req.Path)
-	if err == nil {
-		err = notRegistered(ctx, d.DB, f.checkpoint, f.path)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return &v1.Empty{}, d.Files.FinishUpload(ctx, f.checkpoint, f.path, req.ID)
+	return &v1.Empty{}, d.Files.FinishUpload(ctx, f.checkpoint, f.path, req.ID, func(ctx context.Context) error {
+		return notRegistered(ctx, d.DB, f.checkpoint, f.path)
+	})
 }
 
 func (d Deps) abortUpload(ctx context.Context, _ *rest.Call, f folder, req *v1.MLflowAbortUploadRequest) (*v1.Empty, error) {
