@@ -93,7 +93,7 @@ func inTrainingImage(t *testing.T, driver string) {
 		id, _ := iris(t, r, "const.yaml", data, irisWhole)
 		best := bestCheckpoint(t, r, id)
 		curves(t, r, id, r.Trial(t, id).ID)
-		flowersInANotebook(t, r, id)
+		flowersInANotebook(t, r, id, setosa)
 		insideATask(t, r, id, best)
 	})
 	t.Run("two nodes", func(t *testing.T) { irisOnTwoNodes(t, r, data) })

@@ -42,17 +42,13 @@ resource_pools:
 	r.StartCluster(t, dir, local.Options{Name: "torch", Master: local.Master{Config: config}})
 	// Experiments that need no other's result are submitted first, because subtests may run one by one.
 	letters := bothOf(t, r, "sentences_core_ddp")
-	script, kinds := submitted(t, r, "shapes_pytorch", "distributed.yaml"), submitted(t, r, "shapes_pytorch", "adaptive.yaml")
-	rings, lightning := submitted(t, r, "rings_mlflow", "adaptive.yaml", "--config", "searcher.max_trials=4"), submitted(t, r, "rings_mlflow", "lightning.yaml")
+	script, rings := submitted(t, r, "shapes_pytorch", "distributed.yaml"), submitted(t, r, "rings_mlflow", "adaptive.yaml", "--config", "searcher.max_trials=4")
 	parts := map[string]func(*testing.T){
 		"search for rings": func(t *testing.T) { searched(t, r, rings, 4, 200) },
-		"rings by MLflow":  func(t *testing.T) { loggedToMLflow(t, r, lightning) },
 		"shapes":           func(t *testing.T) { shapes(t, r, python) },
 		"porting":          func(t *testing.T) { porting(t, r, python) },
 		"script":           func(t *testing.T) { learns(t, ends(t, r, script)) },
 		"sentences":        func(t *testing.T) { sentences(t, r, letters) },
-		// An epoch of the shapes has 32 batches.
-		"search for shapes": func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
 	}
 	for name, a := range autologs {
 		if name == "scikit-learn" || rig.Thorough() {
@@ -61,6 +57,9 @@ resource_pools:
 		}
 	}
 	if rig.Thorough() { // Transformers and Lightning themselves are tested with the Python package
+		kinds, lightning := submitted(t, r, "shapes_pytorch", "adaptive.yaml"), submitted(t, r, "rings_mlflow", "lightning.yaml")
+		parts["search for shapes"] = func(t *testing.T) { searched(t, r, kinds, 4, 4*32) } // an epoch has 32 batches
+		parts["rings by MLflow"] = func(t *testing.T) { loggedToMLflow(t, r, lightning) }
 		food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
 		parts["reviews"] = func(t *testing.T) { learns(t, onTwoSlots(t, r, food)) }
 		parts["waves"] = func(t *testing.T) { learns(t, onTwoSlots(t, r, signals)) }

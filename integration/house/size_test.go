@@ -34,7 +34,7 @@ const totalBudget = 146_500
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
-	linesAbove   = map[string]int{"master/control": 6_031, "master/expconf": 6_052}
+	linesAbove   = map[string]int{}
 	filesAbove   = map[string]int{}
 	methodsAbove = map[string]int{}
 )

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/expressions"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
@@ -20,7 +21,7 @@ type choices struct {
 	unfinished  map[choiceKey]bool // of now
 	none        *sched.Choice      // of those that are unfinished in this cycle; nil: none is
 	beyond      *sched.Choice      // of those beyond maxKeptNodes
-	expressions *expressions
+	expressions *expressions.Matcher
 	shared      map[*sched.Choice]bool // the choices of pools
 	kept        map[string]int         // by user: how many nodes the choices of now rate, which is what they need of memory
 }
@@ -46,9 +47,9 @@ func (c *choices) beginCycle(changed bool) {
 	}
 	c.now, c.unfinished, c.none, c.beyond, c.kept = map[choiceKey]*sched.Choice{}, map[choiceKey]bool{}, nil, nil, map[string]int{}
 	if c.expressions == nil {
-		c.expressions = newExpressions()
+		c.expressions = expressions.New()
 	}
-	c.expressions.beginCycle()
+	c.expressions.BeginCycle()
 }
 
 // Ratings say which nodes an attempt may use and prefers.
@@ -118,9 +119,9 @@ func (c *choices) keep(key choiceKey, of *sched.Choice) {
 // rateNow rates the nodes, if the work of this cycle suffices for the comparisons of the user.
 func (r *ratings) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	x := known.expressions
-	x.of(key.user, n.Expressions()+n.Versions()+longOf(n) == 0) // those of the pool's job are left, which the operators wrote
+	x.Of(key.user, n.Expressions()+n.Versions()+longOf(n) == 0) // those of the pool's job are left, which the operators wrote
 	if key.user == "" {
-		c, _ := r.rate(of, n, gpu, x.match)
+		c, _ := r.rate(of, n, gpu, x.Match)
 		return c
 	}
 	known.unfinished[key] = true // unless it is computed now
@@ -130,10 +131,10 @@ func (r *ratings) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 		}
 		return known.beyond
 	}
-	if x.any() {
-		c, work := r.rate(of, n, gpu, x.match)
-		if x.exempt || !x.over[key.user] {
-			x.spend(work)
+	if x.Any() {
+		c, work := r.rate(of, n, gpu, x.Match)
+		if x.Exempt || !x.Over() {
+			x.Spend(work)
 			delete(known.unfinished, key)
 			return c
 		}
@@ -219,7 +220,7 @@ func (r *ratings) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 	}
 	c.Spread = spreads(spreadsOf(of, n), fit)
 	plain := len(constraints) + len(affinities) + len(n.Volumes) + len(c.Spread)
-	return c, int64(nodes)*int64(nodeWork+plainWork*plain) + devices.work
+	return c, int64(nodes)*int64(expressions.NodeWork+expressions.PlainWork*plain) + devices.work
 }
 
 // comparisons returns the constraints and affinities of environment.nomad. No node meets a regular expression

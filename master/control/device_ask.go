@@ -6,6 +6,7 @@ import (
 	"unique"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/expressions"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -85,9 +86,9 @@ func (a *deviceAsk) fits(of model, attributes map[string]string) bool {
 	}
 	vendor, kind, _ := strings.Cut(a.of.Device(), "/")
 	m := pool.Model{Vendor: vendor, Type: kind, Name: of.name, Attributes: attributes}
-	a.work += modelWork
+	a.work += expressions.ModelWork
 	for _, c := range a.constraints { // their values may be quantities
-		a.work += plainWork + 2*int64(len(c.Value))
+		a.work += expressions.PlainWork + 2*int64(len(c.Value))
 	}
 	if a.gpu != nil {
 		for _, pattern := range a.gpu.Model {

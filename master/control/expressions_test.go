@@ -8,13 +8,14 @@ import (
 	"unsafe"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control/expressions"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/sched"
 )
 
 // compared adds nodes with names to a stage, and tasks of a user with so many regular expressions each, which match
 // all of them, and other comparisons. No two tasks have the same ones.
-func (s *stage) compared(upTo, tasks, expressions, others int, user string) {
+func (s *stage) compared(upTo, tasks, patterns, others int, user string) {
 	s.t.Helper()
 	for i := len(s.p.Nodes); i < upTo; i++ {
 		n := cluster.Node{Node: sched.Node{ID: fmt.Sprintf("id%d", i)}, Drivers: []string{"raw_exec"}, Cores: 8, FreeCores: 8, MemoryMB: 4000, FreeMemoryMB: 4000,
@@ -27,7 +28,7 @@ func (s *stage) compared(upTo, tasks, expressions, others int, user string) {
 	}
 	for i := range tasks {
 		var list []string
-		for j := range expressions {
+		for j := range patterns {
 			list = append(list, fmt.Sprintf(`{"attribute": "${node.unique.name}", "operator": "regexp", "value": "(.?){40}|%s-%d-%d"}`, user, i, j))
 		}
 		for j := range others {
@@ -69,8 +70,8 @@ func TestExpressionsOfOneUser(t *testing.T) {
 	for cycles := 1; ; cycles++ {
 		placed, waits := s.cycle(true)
 		x := s.p.choices.expressions
-		if x.left < 0 || x.spent["eve"] > expressionShare || x.spent["eve"] == 0 && cycles == 1 {
-			t.Fatalf("cycle %d: %d of the work is left, and eve has spent %d", cycles, x.left, x.spent["eve"])
+		if x.Left() < 0 || x.Spent("eve") > expressions.Share || x.Spent("eve") == 0 && cycles == 1 {
+			t.Fatalf("cycle %d: %d of the work is left, and eve has spent %d", cycles, x.Left(), x.Spent("eve"))
 		}
 		if !placed["bob0.1"] {
 			t.Fatalf("cycle %d: bob waits: %s", cycles, waits["bob0.1"])
@@ -86,12 +87,12 @@ func TestExpressionsOfOneUser(t *testing.T) {
 		}
 	}
 	x := s.p.choices.expressions
-	if s.cycle(false); len(x.spent) != 0 {
-		t.Errorf("%v is spent again although no node has changed", x.spent)
+	if s.cycle(false); x.Spent("eve")+x.Spent("bob") != 0 {
+		t.Errorf("eve spends %d again, and bob %d, although no node has changed", x.Spent("eve"), x.Spent("bob"))
 	}
-	const looked = 50 * (nodeWork + 10*plainWork) // what was matched before is looked up, for each node
-	if s.cycle(true); x.spent["eve"] != 20*looked {
-		t.Errorf("%v is spent on comparisons that were made before, want %d", x.spent, 20*looked)
+	const looked = 50 * (expressions.NodeWork + 10*expressions.PlainWork) // what was matched before is looked up, for each node
+	if s.cycle(true); x.Spent("eve") != 20*looked {
+		t.Errorf("%d is spent on comparisons that were made before, want %d", x.Spent("eve"), 20*looked)
 	}
 }
 
@@ -101,12 +102,12 @@ func TestComparisonsOfOneUser(t *testing.T) {
 	s := newStage(t, 0)
 	s.compared(100, 60, 0, 100, "eve")
 	s.compared(100, 1, 0, 2, "bob")
-	perTask := int64(100 * 100 * plainWork)
+	perTask := int64(100 * 100 * expressions.PlainWork)
 	placed, waits := s.cycle(true)
 	if !placed["bob0.1"] || !placed["eve0.1"] {
 		t.Fatalf("bob waits: %s; eve waits: %s", waits["bob0.1"], waits["eve0.1"])
 	}
-	if spent := s.p.choices.expressions.spent["eve"]; spent > expressionShare+perTask || placed["eve59.1"] || !strings.Contains(waits["eve59.1"], "with environment.nomad yet") {
+	if spent := s.p.choices.expressions.Spent("eve"); spent > expressions.Share+perTask || placed["eve59.1"] || !strings.Contains(waits["eve59.1"], "with environment.nomad yet") {
 		t.Errorf("eve has spent %d in one cycle, and her last task waits: %q", spent, waits["eve59.1"])
 	}
 	for cycles := 2; len(placed) != 61; cycles++ {
@@ -115,7 +116,7 @@ func TestComparisonsOfOneUser(t *testing.T) {
 		}
 		placed, waits = s.cycle(false)
 	}
-	if s.cycle(false); len(s.p.choices.expressions.spent) != 0 {
+	if s.cycle(false); s.p.choices.expressions.Spent("eve")+s.p.choices.expressions.Spent("bob") != 0 {
 		t.Error("what was compared is compared again although no node has changed")
 	}
 }
@@ -172,56 +173,6 @@ func TestKeptChoices(t *testing.T) {
 	}
 }
 
-// TestKeptExpressions: what is kept of expressions is limited, and an invalid one matches nothing.
-func TestKeptExpressions(t *testing.T) {
-	x := newExpressions()
-	for i := range 3 * maxKept / keptProgram {
-		x.beginCycle()
-		if !x.match("regexp", fmt.Sprint(i), fmt.Sprintf("^%d$", i)) || x.match("regexp", "x", fmt.Sprintf("^%d$", i)) || x.match("regexp", "(", "(") {
-			t.Fatal(i)
-		}
-		if n := len(x.now) + len(x.before); n > 2*maxKept/keptProgram+2 {
-			t.Fatalf("%d expressions are kept", n)
-		}
-	}
-	for i := range 3 * maxKept {
-		x.beginCycle()
-		x.match("regexp", fmt.Sprint(i), "7$")
-		if n := len(x.now[comparison{"regexp", "7$"}].matches); n > maxKept+maxKeptOne {
-			t.Fatalf("%d matches of one expression are kept", n)
-		}
-	}
-}
-
-// TestWorkOfVersions: comparisons of versions count as work, and what they match is kept.
-func TestWorkOfVersions(t *testing.T) {
-	x := newExpressions()
-	x.beginCycle()
-	x.of("eve", false)
-	for range 3 {
-		if !x.match("version", "1.4.2", ">= 1.2, < 2") || x.match("semver", "1.4.2", ">= 2") || x.match("version", "none", ">= 1.2, < 2") {
-			t.Fatal("wrong")
-		}
-		if want := workOf("version", "1.4.2", ">= 1.2, < 2") + workOf("semver", "1.4.2", ">= 2") + workOf("semver", "none", ">= 1.2, < 2"); x.spent["eve"] != want {
-			t.Fatalf("%d is spent, not %d", x.spent["eve"], want)
-		}
-	}
-	for i := range 2 * expressionShare / versionWork {
-		x.match("semver", fmt.Sprint("1.4.", i), ">= 2")
-	}
-	if x.spent["eve"] > expressionShare || !x.over["eve"] {
-		t.Errorf("%d is spent of %d", x.spent["eve"], expressionShare)
-	}
-	kept := len(x.now[comparison{"semver", ">= 2"}].matches)
-	if n := int(expressionShare / workOf("version", "1.4.100", ">= 2")); kept < n/2 || kept > 2*n {
-		t.Errorf("%d matches are kept, and %d fit into the work", kept, n)
-	}
-	const late = ">= 3.0.0-with.a.long.end, < 3.0.0-with.a.long.end"
-	if x.match("semver", "1.4.2", late); x.now[comparison{"semver", late}] != nil {
-		t.Error("what was left out has an entry")
-	}
-}
-
 // TestStoredExpressions: a task with more or larger expressions than one may have waits, and says why.
 func TestStoredExpressions(t *testing.T) {
 	s := newStage(t, 0)
@@ -243,10 +194,10 @@ func TestStoredExpressions(t *testing.T) {
 // BenchmarkExpressions measures cycles after a change of a node, with 500 tasks of 100 constraints each, 10 of them
 // regular expressions, that wait for one of 1,000 nodes.
 func BenchmarkExpressions(b *testing.B) {
-	for _, expressions := range []int{0, 10} {
-		b.Run(fmt.Sprint(expressions), func(b *testing.B) {
+	for _, patterns := range []int{0, 10} {
+		b.Run(fmt.Sprint(patterns), func(b *testing.B) {
 			s := newStage(&testing.T{}, 0)
-			s.compared(1000, 500, expressions, 100-expressions, "eve")
+			s.compared(1000, 500, patterns, 100-patterns, "eve")
 			for b.Loop() {
 				s.cycle(true)
 			}
@@ -275,10 +226,10 @@ func TestModelsAreComparedOnce(t *testing.T) {
 		k.Owner, k.GPU = "eve", json.RawMessage(`{"model": ["*mig`+strings.Repeat("*a", 50)+`", "b*"]}`)
 		s.p.inventories, _ = inventories(nil).of(s.p.Nodes)
 		s.cycle(true)
-		return s.p.choices.expressions.spent["eve"]
+		return s.p.choices.expressions.Spent("eve")
 	}
 	few, many := spent(10), spent(200)
-	if want := few + 190*nodeWork; few == 0 || many != want {
+	if want := few + 190*expressions.NodeWork; few == 0 || many != want {
 		t.Errorf("the work is %d for 10 nodes and %d for 200, want %d", few, many, want)
 	}
 }
@@ -293,8 +244,8 @@ func TestWhatRatesNoNode(t *testing.T) {
 	s.p.inventories, _ = inventories(nil).of(s.p.Nodes)
 	for _, changed := range []bool{true, false, true} {
 		s.cycle(changed)
-		if c := s.p.choices; c.kept["eve"] != 0 || c.expressions.spent["eve"] != 0 {
-			t.Errorf("%d rated nodes are kept, and the work is %d", c.kept["eve"], c.expressions.spent["eve"])
+		if c := s.p.choices; c.kept["eve"] != 0 || c.expressions.Spent("eve") != 0 {
+			t.Errorf("%d rated nodes are kept, and the work is %d", c.kept["eve"], c.expressions.Spent("eve"))
 		}
 	}
 }

@@ -1,16 +1,12 @@
 package expconf
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/document"
-
+	"github.com/detent-ml/detent/master/expconf/difference"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -195,7 +191,7 @@ func (p Policy[R]) Redacted() (Document, error) {
 
 // Changes lists what a policy would change of a complete configuration. The order of entries does not count in lists that documents
 // combine. The values are shown as others than the owner see them.
-func (c Config) Changes(invariant Raw) ([]Difference, error) {
+func (c Config) Changes(invariant Raw) ([]difference.Field, error) {
 	set, err := Complete(Merge(invariant, Raw(c)), ClusterDefaults{})
 	if err != nil {
 		return nil, err
@@ -208,7 +204,7 @@ func (c Config) Changes(invariant Raw) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := Differences(before, after)
+	list, err := difference.Of(before, after)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -216,7 +212,7 @@ func (c Config) Changes(invariant Raw) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := Differences([]byte("{}"), shown)
+	values, err := difference.Of([]byte("{}"), shown)
 	if err != nil {
 		return nil, err
 	}
@@ -230,73 +226,3 @@ func (c Config) Changes(invariant Raw) ([]Difference, error) {
 	}
 	return list, nil
 }
-
-// A Difference is a field whose value differs between two configurations.
-type Difference struct {
-	Path  string
-	Value string // in the second one, as JSON
-}
-
-// Differences lists the fields that differ between two configurations, given as JSON.
-func Differences(before, after []byte) ([]Difference, error) {
-	var a, b map[string]any
-	if err := json.Unmarshal(before, &a); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(after, &b); err != nil {
-		return nil, err
-	}
-	var out []Difference
-	err := differ("", a, b, &out)
-	return out, err
-}
-
-func differ(path string, a, b any, out *[]Difference) error {
-	before, _ := a.(map[string]any)
-	after, nested := b.(map[string]any)
-	if !nested || len(after) == 0 {
-		if reflect.DeepEqual(a, b) || combines(path) && sameEntries(a, b) {
-			return nil
-		}
-		value, err := json.Marshal(b)
-		*out = append(*out, Difference{Path: path, Value: document.ClipTo(string(value), 200)})
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if err := differ(document.Join(path, name), before[name], after[name], out); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// combines reports whether documents combine the entries of a list (Merge), so that their order says nothing.
-func combines(path string) bool {
-	switch path {
-	case "bind_mounts", "labels", "log_policies", "resources.devices", "environment.proxy_ports", "environment.secrets":
-		return true
-	}
-	return strings.HasPrefix(path, "environment.environment_variables.") || strings.HasPrefix(path, "environment.nomad.")
-}
-
-// sameEntries reports whether two lists have the same entries in any order.
-func sameEntries(a, b any) bool {
-	one, ok := a.([]any)
-	other, both := b.([]any)
-	if !ok || !both || len(one) != len(other) {
-		return false
-	}
-	sorted := func(list []any) []string {
-		out := make([]string, len(list))
-		for i, entry := range list {
-			text, _ := json.Marshal(entry) // it was JSON before
-			out[i] = string(text)
-		}
-		slices.Sort(out)
-		return out
-	}
-	return slices.Equal(sorted(one), sorted(other))
-}
-
-// String formats the difference for a message.
-func (d Difference) String() string { return fmt.Sprintf("%s: %s", d.Path, d.Value) }

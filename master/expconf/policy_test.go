@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/difference"
 )
 
 // What is wrong with a policy is said with its place.
@@ -85,7 +86,7 @@ func TestPolicyIsLaidOver(t *testing.T) {
 	if c.MaxRestarts != 0 || c.Searcher.Metric != "loss" || c.Searcher.Name != "single" || len(c.Labels) != 2 {
 		t.Errorf("%+v", c)
 	}
-	list, err := expconf.Differences(before, after)
+	list, err := difference.Of(before, after)
 	if err != nil {
 		t.Fatal(err)
 	}

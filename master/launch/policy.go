@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/document"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/difference"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/workspaces"
@@ -238,7 +239,7 @@ func laid[R expconf.Raw | expconf.RawCommand](rules []rule[R], raw R, merge func
 		if err != nil {
 			return raw, nil, document.Wrong(err)
 		}
-		changed, err := expconf.Differences(before, after)
+		changed, err := difference.Of(before, after)
 		if err != nil {
 			return raw, nil, err
 		}
@@ -247,7 +248,7 @@ func laid[R expconf.Raw | expconf.RawCommand](rules []rule[R], raw R, merge func
 		}
 		before = after
 	}
-	changed, err := expconf.Differences(first, before)
+	changed, err := difference.Of(first, before)
 	var remarks []string
 	for _, d := range changed {
 		if len(remarks) == maxTold {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/difference"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -90,7 +91,7 @@ func asSet(rules []rule[expconf.Raw], all expconf.Raw, e experiments.Moving) err
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(one, func(d expconf.Difference) bool { return d.Path == others[0].Path }) {
+		if slices.ContainsFunc(one, func(d difference.Field) bool { return d.Path == others[0].Path }) {
 			by = r.by
 			break
 		}

@@ -58,9 +58,14 @@ export async function pictures(page, name) {
   await page.emulateMedia({ colorScheme: 'light' });
 }
 
+// Parts of what axe looks at: colours alone, and all but colours, which take it longest.
+const colours = { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } };
+const tags = { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } };
+const structure = { ...tags, rules: { 'color-contrast': { enabled: false } } };
+
 // violations are what axe finds wrong on the page as it is.
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-export async function violations(page) {
+export async function violations(page, part = tags) {
   if (!(await page.evaluate(() => 'axe' in window))) {
     // As a script of the inspector: the policy of the page allows none that it does not have itself.
     const inspector = await page.context().newCDPSession(page);
@@ -68,10 +73,10 @@ export async function violations(page) {
     await inspector.detach();
   }
   // Only the violations leave the browser: all that axe reports about a page takes longer to send than to find.
-  return page.evaluate(async (runOnly) => {
-    const found = await window.axe.run(document, { runOnly, resultTypes: ['violations'] });
+  return page.evaluate(async (part) => {
+    const found = await window.axe.run(document, { ...part, resultTypes: ['violations'] });
     return found.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`);
-  }, ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
+  }, part);
 }
 
 // post sends a request as the person who is signed in.
@@ -112,19 +117,23 @@ const asUsual = async (page) => {
 };
 
 // sound looks at pages with axe, in both themes and on a small screen if nothing else is said. A page that is open
-// changes its theme as it is; each screen loads it anew.
+// changes its theme as it is, and then only its colours differ; each screen loads it anew, and a second one has the colours of the first.
 export async function sound(page, paths, looks = [['light', 1280], ['dark', 1280], ['light', 390]]) {
   const wrong = [];
   for (const path of paths) {
     let open;
+    const themes = new Set();
     for (const [colorScheme, width] of looks) {
+      let part = themes.has(colorScheme) ? structure : tags;
       if (width !== open) wrong.push(...(await visit(page, path, colorScheme, width)));
       else {
         await page.emulateMedia({ colorScheme });
         wrong.push(...(await tooWide(page, path, width)));
+        part = colours;
       }
       open = width;
-      wrong.push(...(await violations(page)).map((v) => `${path} ${colorScheme} ${width} ${v}`));
+      themes.add(colorScheme);
+      wrong.push(...(await violations(page, part)).map((v) => `${path} ${colorScheme} ${width} ${v}`));
       if (process.env.DETENT_PICTURES) await page.screenshot({ path: join(process.env.DETENT_PICTURES, `${path.replace(/\W+/g, '-').slice(1)}-${colorScheme}-${width}.png`) });
     }
   }
