@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
@@ -115,6 +116,9 @@ func TestFilesInParts(t *testing.T) {
 		"Azure signed": inAzures,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "S3 through" || name == "GCS signed" { // package objects tests as much of them
+				rig.Long(t)
+			}
 			m, open := start(t)
 			_, kind, _ := strings.Cut(name, " ")
 			against(t, ours(m), m.Client("determined").Token(), "parts.py", kind)

@@ -246,7 +246,7 @@ func (d Deps) DropUpload(ctx context.Context, id, name, upload string) error {
 		}
 		k, err := loggedByID(ctx, d.DB, id)
 		if err != nil {
-			return err
+			return database.Missing(err, nil) // the checkpoint was removed: the chore removes the parts, too
 		}
 		return d.dropParts(ctx, k, u)
 	})

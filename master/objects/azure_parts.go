@@ -102,16 +102,16 @@ func (s *azureStore) finish(ctx context.Context, key, id string, list []part) er
 
 // copy copies a blob of this size, which must not change meanwhile: whoever has an address of a block could write it.
 func (s *azureStore) copy(ctx context.Context, from, to string, size int64) error {
-	is, err := s.head(ctx, from)
+	is, length, err := s.head(ctx, from)
 	if err != nil {
 		return err
 	}
-	if is.ContentLength != size {
+	if length != size {
 		return fault.New(fault.Conflict, "the parts of %s changed while the object was made of them; send it again", s.at(to))
 	}
 	header := azureHeader()
 	header.Set("X-Ms-Copy-Source", s.url(from, nil))
-	header.Set("X-Ms-Source-If-Match", is.Header.Get("ETag"))
+	header.Set("X-Ms-Source-If-Match", is.Get("ETag"))
 	resp, err := s.call(ctx, http.MethodPut, s.url(to, nil), header, answers{s.way})
 	if err != nil {
 		return err
@@ -125,11 +125,11 @@ func (s *azureStore) copy(ctx context.Context, from, to string, size int64) erro
 		if err := sleep.For(ctx, copyPause); err != nil {
 			return err
 		}
-		now, err := s.head(ctx, to)
+		now, _, err := s.head(ctx, to)
 		if err != nil {
 			return err
 		}
-		if status = now.Header.Get("X-Ms-Copy-Status"); now.Header.Get("X-Ms-Copy-Id") != copies {
+		if status = now.Get("X-Ms-Copy-Status"); now.Get("X-Ms-Copy-Id") != copies {
 			return fault.New(fault.Conflict, "%s was replaced while it was copied; send it again", s.at(to))
 		}
 	}
@@ -139,13 +139,13 @@ func (s *azureStore) copy(ctx context.Context, from, to string, size int64) erro
 	return nil
 }
 
-// head is the header of a blob.
-func (s *azureStore) head(ctx context.Context, key string) (*http.Response, error) {
+// head is the header of a blob, and its size.
+func (s *azureStore) head(ctx context.Context, key string) (header http.Header, size int64, err error) {
 	resp, err := s.call(ctx, http.MethodHead, s.url(key, nil), azureHeader(), answers{s.way})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return resp, resp.Body.Close()
+	return resp.Header, resp.ContentLength, resp.Body.Close()
 }
 
 // drop removes the blob aside. Blocks of which no blob was made are gone a week later.

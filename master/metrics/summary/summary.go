@@ -131,7 +131,7 @@ func (s *Trial) Fold(r Report, metric string, smaller bool) (exact bool) {
 			s.Best, s.BestMetric, replaces = &at, v, false
 		}
 	}
-	return exact && !(replaces && s.Best != nil && *s.Best == at) // the best validation has become worse
+	return exact && (!replaces || s.Best == nil || *s.Best != at) // the best validation has become worse
 }
 
 // room reports whether the summary may have a further name.
