@@ -18,11 +18,17 @@ again    := "go run ./integration/again"
 
 # The parts of a whole run: what comes first, and two lanes side by side, because the clusters of the first
 # wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
-parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch,venv mlflow,venv optuna' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
+parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch,venv mlflow,venv optuna' -before build,test-servers -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
 
 # Tests of one package that run side by side: four streams of tests (two lanes, two packages at a time in each) keep
 # two cores busy as it is, and more of them only make each other late.
 parallel := "$(( (" + num_cpus() + " + 1) / 2 ))"
+
+# The commit's hash chooses the version of Keras (2 or 3), a half of the tests with clusters of their own (nomad/servers/turn), and the
+# quarter of the packages for the race detector, so that a few commits go through all of them; just nightly has all. The variables are
+# not called DETENT_…, because a master reads each one of that name as a key of its configuration, and package-tests start masters.
+hash     := "$( { git rev-parse HEAD 2>/dev/null || echo 00; } | cut -c1-2)"
+part     := "KERAS_VERSIONS=$((16#" + hash + " % 2 + 2)) TURN=$((16#" + hash + " / 2 % 2))"
 
 # The tests on clusters, two packages at a time: those that take longest begin first.
 subjects := "./integration/frameworks ./integration/containers ./integration/pages ./integration/clients ./integration/storage ./integration/faults ./integration/experiments ./integration/guides ./integration/..."
@@ -119,21 +125,15 @@ images-lock *names:
 
 # all the set-up, all the tests and every linter; a test that failed is repeated once, alone, at the end
 test:
-    @{{ again }} run {{ parts }} {{ just_executable() }}
+    @{{ part }} exec {{ again }} run {{ parts }} {{ just_executable() }}
 
-# what the continuous integration runs: the same with one version of Keras, within 75 minutes, and the race detector on a quarter of the packages in what is left of them
+# what the continuous integration runs: the same within 75 minutes, and the race detector on a quarter of the packages in what is left of them
 ci:
-    #!/usr/bin/env bash
-    # The commit's hash chooses the version and the quarter, so that a few commits go through all of them.
-    set -euo pipefail
-    commit=$(git rev-parse HEAD 2>/dev/null || echo 00)
-    # Not DETENT_…: a master reads each variable of that name as a key of its configuration, and package-tests start masters.
-    export KERAS_VERSIONS=$((16#${commit:1:1} % 2 + 2))
-    exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#${commit:0:1} % 4))" {{ just_executable() }}
+    @{{ part }} exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#{{ hash }} / 16 % 4))" {{ just_executable() }}
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,import-kills" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,python-thorough,import-kills" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]
@@ -145,7 +145,7 @@ vet:
     @echo "go vet" >&2
     @go vet ./... && cd nomad/autoscaler && go vet ./...
 
-# the tests of the Go packages, on real servers (vet: just vet, which a whole run does first)
+# the tests of the Go packages, on real servers (vet: just lint has it)
 package-tests: made test-servers
     @echo "the tests of the Go packages" >&2
     @{{ again }} go -flags "-vet=off -shuffle=on -parallel {{ parallel }} -timeout 45m" $(go list ./... | grep -v /integration)
@@ -215,6 +215,10 @@ torch-test: made
         $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py tests/test_reference.py tests/test_signals.py && \
         $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_deepspeed.py && \
         $test -- "$python" -m pytest tests/test_launch.py tests/test_launchers.py -k 'options_of_torchrun or one_slot or killed_rank or gradients or one_saves or notes_its_signal or deepspeed_starts'
+
+# all tests of the Python package, also those that take long, with both versions of Keras
+python-thorough:
+    @DETENT_THOROUGH=1 {{ just_executable() }} harness-test keras-test torch-test
 
 # the pages: types, the tests of their parts, and what the first page costs (in a browser: ui-stories)
 ui-test: ui
@@ -290,7 +294,7 @@ release out="release" *args: ui
 # --- the code ----------------------------------------------------------------------------------------
 
 # every linter
-lint: made vet
+lint: made
     @echo "golangci-lint" >&2
     @{{ golangci }} run --concurrency 1 ./... && cd nomad/autoscaler && {{ golangci }} run --concurrency 1 ./...
     @echo "ruff and mypy" >&2
@@ -308,7 +312,7 @@ golden:
     @git --no-pager diff --stat
 
 # what must be so before a change goes in: what is made can be made, formatted, tidy, licences named, documents whole
-verify: made vet docs
+verify: made docs
     @test -z "$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))" || { echo "not formatted (just fmt):" >&2; gofmt -l $(git ls-files -co --exclude-standard '*.go') >&2; exit 1; }
     @go mod tidy -diff
     @nomad="$({{ ready }} nomad)" && "$nomad" fmt -check nomad

@@ -41,13 +41,13 @@ func TestMain(m *testing.M) {
 const (
 	masterMemory = 256 << 20 // the least that a master's job reserves
 	contextSize  = 94 << 20  // Determined's clients stop at 95 MiB
-	contextsOnce = 16
+	contextsOnce = 10
 )
 
 // The master stays within the memory of its job while many contexts arrive at once on all routes.
 func TestContextsDoNotFillTheMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it moves 1.5 GB")
+		t.Skip("it moves 900 MB")
 	}
 	m := startMaster(t)
 	token := m.signIn(t)

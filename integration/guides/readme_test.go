@@ -79,7 +79,7 @@ func TestReadmeDemo(t *testing.T) {
 		t.Fatalf("the README's block has changed; adapt this test:\n%s", block)
 	}
 	out := c.run(t, strings.Replace(block, "./justw test ", "./justw --dry-run test ", 1))
-	rig.Holds(t, "the demo", out, "Its best checkpoint", "COMPLETED", "test-servers,vet", "integration", "package-tests")
+	rig.Holds(t, "the demo", out, "Its best checkpoint", "COMPLETED", "-before build,test-servers", "integration", "package-tests")
 }
 
 // TestReadmeCommands runs the second block unchanged except for the master's port, and then starts a

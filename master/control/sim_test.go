@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 )
 
-var simSeeds = flag.Int("sim", 3, "how many seeds the simulation tries")
+var simSeeds = flag.Int("sim", 2, "how many seeds the simulation tries")
 
 // TestSimulation runs a random history: users submit, pause, kill and delete, programs succeed and
 // fail, nodes die, Nomad replaces allocations and is not trusted, calls fail, leaders change. After

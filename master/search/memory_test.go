@@ -52,7 +52,7 @@ func TestTheEstimateOfMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := heap()
-			list := make([]*Search, 5)
+			list := make([]*Search, 3)
 			for i := range list {
 				cfg, err := expconf.ParseConfigJSON(b)
 				if err != nil {

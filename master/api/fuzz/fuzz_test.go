@@ -47,7 +47,7 @@ type finding struct {
 }
 
 // lengths are the forms of the test: with each change, and in the night.
-var lengths = map[string]struct{ tries, seconds int }{"short": {4, 150}, "long": {200, 3 * 3600}}
+var lengths = map[string]struct{ tries, seconds int }{"short": {2, 75}, "long": {200, 3 * 3600}}
 
 // TestFuzzAPI sends random requests to each operation as an administrator, an editor, a viewer, a task and
 // nobody. No answer is an internal error, none takes half a minute, and no connection or query stays.

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
@@ -28,6 +28,16 @@ CONFIG: Dict[str, Any] = {
     "data": {"source": "somewhere"},
     "resources": {"slots_per_trial": 1},
 }
+
+
+def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+    """Leaves out what repeats for long, in another way, what others test: just nightly runs it."""
+    if os.environ.get("DETENT_THOROUGH") == "1":
+        return
+    skipped = pytest.mark.skip(reason="just nightly runs this; or set DETENT_THOROUGH=1")
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(skipped)
 
 
 @pytest.fixture

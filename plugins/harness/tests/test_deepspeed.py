@@ -381,6 +381,7 @@ def test_one_batch_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @real
+@pytest.mark.nightly
 def test_the_launcher_trains_the_class(stub: Stub, make_task: MakeTask) -> None:
     """On two slots the chief reports for both workers, and both write checkpoints."""
     hparams = {"global_batch_size": 8, "zero": 1}

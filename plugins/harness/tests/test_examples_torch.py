@@ -26,6 +26,7 @@ def reported(stub: Stub) -> Dict[Any, Any]:
     return {key[1:]: values for key, values in stub.metrics.items()}
 
 
+@pytest.mark.nightly
 def test_the_language_model_goes_on_exactly(stub: Stub, make_task: MakeTask) -> None:
     """A run that is preempted and continued reports exactly the numbers of a run that is not."""
     assert "the model writes: " in sentences(make_task)

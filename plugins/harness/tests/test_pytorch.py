@@ -299,6 +299,7 @@ def run_ranks(folder: pathlib.Path, ranks: int, batch: int, **more: str) -> Any:
     return [json.loads(pathlib.Path(f"{out}.{rank}").read_text()) for rank in range(ranks)]
 
 
+@pytest.mark.nightly
 def test_more_workers_learn_the_same(tmp_path: pathlib.Path) -> None:
     """One, two and four ranks with the same global batches: losses differ by rounding alone."""
     one = run_ranks(tmp_path, 1, 8, TEST_IN_ORDER="1")

@@ -90,7 +90,11 @@ def run(script: str, folder: pathlib.Path, preempted_at: int) -> Tuple[int, str]
 
 
 @pytest.mark.parametrize(
-    ("framework", "script"), [("transformers", TRAINER), ("pytorch_lightning", LIGHTNING)]
+    ("framework", "script"),
+    [
+        ("transformers", TRAINER),
+        pytest.param("pytorch_lightning", LIGHTNING, marks=pytest.mark.nightly),
+    ],
 )
 def test_frameworks_are_preempted_and_continue(
     framework: str,

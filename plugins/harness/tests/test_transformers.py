@@ -215,6 +215,7 @@ def test_a_metric_of_the_search_is_missing(tmp_path: pathlib.Path, make_task: Ma
         train(arguments(tmp_path))
 
 
+@pytest.mark.nightly
 def test_two_ranks(tmp_path: pathlib.Path, stub: Stub, make_task: MakeTask) -> None:
     """Both ranks save; the chief reports, and the checkpoint has the files of both."""
     make_task(config(), DET_SLOT_IDS="[0,1]")

@@ -46,8 +46,9 @@ def test_hands_signals_on() -> None:
 
 
 def test_a_signal_that_does_not_end_the_wait() -> None:
-    script = "trap 'exit 7' TERM; for i in $(seq 400); do sleep 0.05; done; exit 3"
-    child = subprocess.Popen(["sh", "-c", script])
+    script = "trap 'exit 7' TERM; echo ready; for i in $(seq 400); do sleep 0.05; done; exit 3"
+    child = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"ready\n"
     previous = signal.signal(signal.SIGTERM, lambda signum, _frame: child.send_signal(signum))
     # The kernel gives the signal to this thread, and not to the main one, which waits.
     sender = threading.Thread(target=_signal_when_main_waits)
@@ -60,6 +61,7 @@ def test_a_signal_that_does_not_end_the_wait() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGTERM, previous)
         sender.join()
+        child.stdout.close()
 
 
 def _signal_when_main_waits() -> None:

@@ -179,8 +179,8 @@ class Fuzzer:
         access = self.descriptions[(op.method.lower(), op.path)]
         may = [c for c in self.plan["callers"] if any(who in access for who in MAY[c["name"]])]
         others = [c for c in self.plan["callers"] if c not in may]
-        for mode, share in ((GenerationMode.POSITIVE, max(1, tries * 3 // 4)), (GenerationMode.NEGATIVE, tries // 4)):
-            if share == 0:
+        for mode, share in ((GenerationMode.POSITIVE, max(1, tries * 3 // 4)), (GenerationMode.NEGATIVE, (tries + 2) // 4)):
+            if share == 0:  # one try alone
                 continue
             try:
                 strategy = op.as_strategy(generation_mode=mode)
