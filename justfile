@@ -133,7 +133,7 @@ ci:
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,python-thorough" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,python-thorough,import-kills" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]
@@ -164,6 +164,10 @@ race part="all": test-servers
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":
     @go test ./master/control -run 'Simulation|NoneIsHeldUp' -sim {{ seeds }} -sim-metrics {{ metrics }} -timeout 180m
+
+# an import whose process is killed at a hundred points, and one that is interrupted at a hundred (package-tests have a few of each)
+import-kills: test-servers
+    @DETENT_THOROUGH=1 {{ again }} go -flags '-vet=off -count=1 -run ^(TestKilled|TestInterrupted)$ -timeout 40m' ./master/importer
 
 # a release, built whole and looked at
 release-test: ui

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,9 +50,10 @@ func newList(a *app.App) *cobra.Command {
 		if byPriority {
 			share = "Priority"
 		}
-		t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User", "Estimated Start")
+		t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User", "Estimated Start", "Expected End")
+		now := time.Now()
 		for _, j := range jobs {
-			t.Row(cells(j, byPriority)...)
+			t.Row(cells(j, byPriority, now)...)
 		}
 		return o.format.Print(a.IO, t, listing{Jobs: jobs})
 	})
@@ -84,7 +86,7 @@ func usesPriority(pools []v1.ResourcePool, name string) (bool, error) {
 // hidden replaces the data of other users' jobs.
 const hidden = "***"
 
-func cells(j v1.RBACJob, byPriority bool) []any {
+func cells(j v1.RBACJob, byPriority bool, now time.Time) []any {
 	full := j.Full
 	if full == nil {
 		if j.Limited == nil {
@@ -94,7 +96,7 @@ func cells(j v1.RBACJob, byPriority bool) []any {
 		full = &v1.Job{JobID: l.JobID, Type: l.Type, Priority: l.Priority, Weight: l.Weight, Summary: l.Summary,
 			AllocatedSlots: l.AllocatedSlots, RequestedSlots: l.RequestedSlots, Name: hidden, Username: hidden}
 	}
-	var ahead, state, start any = table.NA, table.NA, table.NA
+	var ahead, state, start, end any = table.NA, table.NA, table.NA, table.NA
 	if s := full.Summary; s != nil {
 		state = strings.TrimPrefix(string(s.State), "STATE_")
 		if s.JobsAhead >= 0 {
@@ -115,10 +117,13 @@ func cells(j v1.RBACJob, byPriority bool) []any {
 	case full.StartUnknown != "":
 		start = "not known: " + full.StartUnknown
 	}
+	if full.ExpectedEnd != nil {
+		end = endOf(*full.ExpectedEnd, now)
+	}
 	var share any = full.Weight
 	if byPriority {
 		share = full.Priority
 	}
 	return []any{ahead, full.JobID, strings.TrimPrefix(string(full.Type), "TYPE_"), name, share, submitted,
-		fmt.Sprintf("%d/%d", full.AllocatedSlots, full.RequestedSlots), state, full.Username, start}
+		fmt.Sprintf("%d/%d", full.AllocatedSlots, full.RequestedSlots), state, full.Username, start, end}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// TestEstimatedStart: the last cell is when a job may start, or why that is not known.
+// TestEstimatedStart: the last cell but one is when a job may start, or why that is not known.
 func TestEstimatedStart(t *testing.T) {
 	at := time.Date(2027, 5, 6, 9, 8, 7, 0, time.FixedZone("", 7200))
 	for _, x := range []struct {
@@ -20,8 +20,8 @@ func TestEstimatedStart(t *testing.T) {
 		{v1.RBACJob{Full: &v1.Job{}}, table.NA},
 		{v1.RBACJob{Limited: &v1.LimitedJob{}}, table.NA},
 	} {
-		row := cells(x.job, true)
-		if got := row[len(row)-1]; got != x.want {
+		row := cells(x.job, true, at)
+		if got := row[len(row)-2]; got != x.want {
 			t.Errorf("%q, want %q", got, x.want)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 
 // New returns the command det resource-pool.
 func New(a *app.App) *cobra.Command {
-	return noun.New("resource-pool", "list resource pools, and bind them to workspaces", []string{"rp"}, newList(a), newBindings(a),
+	return noun.New("resource-pool", "list resource pools, bind them to workspaces, and reserve slots of them", []string{"rp", "pool"}, newList(a), newBindings(a),
+		newReserve(a), newReservations(a), newUnreserve(a),
 		noun.Absent("access", "Detent opens a pool to workspaces and not to single users: det resource-pool bindings add POOL WORKSPACE, and with roles "+
 			"det rbac assign-role Editor -w WORKSPACE says who may start work there (docs/scheduling.md, pools for some workspaces)"))
 }

@@ -108,7 +108,7 @@ func TestEveryVerb(t *testing.T) {
 // and the tests of nomad/local use them); verbs that need more than a start (TestNotebook,
 // TestShell and TestTensorboard open tasks, TestPortsOfACommand uses tunnels) or a pool of
 // containers (TestTasksInContainers links an account); verbs of TestTutorial; verbs of models,
-// accounting, bindings, config policies, quotas and roles, which scripts in cli/testdata use; and the
+// accounting, bindings, reservations, config policies, quotas and roles, which scripts in cli/testdata use; and the
 // sign-in with a provider (TestSignInOfTools), and the list of secrets (TestSecretsOfUsers).
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset", "deploy local nomad-ui",
 	"notebook address", "notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
@@ -116,7 +116,7 @@ var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down",
 	"model move", "model archive", "model unarchive", "model delete", "model delete-version", "model export",
 	"resources allocations", "resources raw", "resources aggregated", "resources disk",
 	"workspace list-pools", "resource-pool bindings add", "resource-pool bindings remove", "resource-pool bindings replace",
-	"resource-pool bindings list-workspaces", "config-policies describe", "config-policies set", "config-policies delete",
+	"resource-pool bindings list-workspaces", "resource-pool reserve", "resource-pool reservations", "resource-pool unreserve", "config-policies describe", "config-policies set", "config-policies delete",
 	"rbac list-roles", "rbac describe-role", "rbac my-permissions", "rbac list-users-roles", "rbac list-groups-roles", "rbac assign-role", "rbac unassign-role", "rbac preview",
 	"user-group list", "user-group describe", "user-group create", "user-group delete", "user-group add-user", "user-group remove-user", "user-group change-name",
 	"quota list", "quota set", "quota unset",

@@ -24,6 +24,7 @@ import (
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/runs"
 	"github.com/detent-ml/detent/master/searches"
@@ -55,6 +56,7 @@ func (a *API) registerRooms() {
 	a.Attempts.Files.Routes(a.router)
 	a.registerNodes()
 	a.registerQueue()
+	a.registerReservations()
 	a.router.Host(a.oldLinks.Is, a.oldLinks.Answer)
 }
 
@@ -189,6 +191,11 @@ func (a *API) workspaceNamed(ctx context.Context, c *rest.Call, id int, name str
 func (a *API) registerNodes() {
 	nodes.Routes(a.router, nodes.Deps{Inventory: a.nodes, ClusterName: a.cfg.ClusterName, PublicURL: a.cfg.PublicURL, Measure: a.cfg.Measure, MayScrape: about.MayScrape,
 		Changed: func() { a.bus.Publish(lifecycle.TopicIntent) }, Attempts: a.Attempts.OnNode})
+}
+
+// registerReservations gives the room of reservations what it uses of nodes.
+func (a *API) registerReservations() {
+	reservations.Routes(a.router, reservations.Deps{DB: a.db, Pools: a.cfg.Pools, Offer: a.nodes.Offer, Changed: func() { a.bus.Publish(lifecycle.TopicIntent) }})
 }
 
 // registerQueue gives the room of the queue what it uses of experiments, of tasks, and of config policies.

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/sched"
 )
 
@@ -28,6 +29,7 @@ type demand struct {
 	inventories inventories
 	shares      map[string][]share
 	quotas      *quotas
+	reserved    reservations.Live
 	inputs      map[string]*input
 	idleSince   map[string]time.Time // by node
 
@@ -97,7 +99,7 @@ func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) nodes.Demand {
 	}
 	classes := d.classesOf(p, list)
 	d.quotas.begin(p.Name)
-	short := sched.Short(p, list, in.running, in.queued, addable(classes), d.now)
+	short := d.reserved.In(p.Name).Short(p, list, in.running, in.queued, addable(classes), d.now)
 	for _, s := range short.Classes {
 		c := classes[s.Class]
 		c.Short, c.Clears = s.Nodes, s.Requests

@@ -47,7 +47,7 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 		return nil
 	}
 	list := d.forecasts()
-	if len(list) == 0 && t.noQueue { // no pool had a queue the last time either
+	if len(list) == 0 && t.noQueue { // there was none the last time either
 		return nil
 	}
 	err = t.db.Fenced(ctx, t.lead.Term, func(tx *database.DB) error { return queue.SetForecasts(ctx, tx, list) })
@@ -55,14 +55,14 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 	return err
 }
 
-// forecasts computes for each pool with a queue when its jobs may start.
+// forecasts computes for each pool when the jobs of its queue may start, and when running ones end.
 func (d *demand) forecasts() []queue.Forecast {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := []queue.Forecast{}
 	for i := range d.pools {
 		p := &d.pools[i]
-		if in := d.inputs[p.Name]; len(in.queued) > 0 && !in.frozen {
+		if in := d.inputs[p.Name]; len(in.queued)+len(in.ends) > 0 && !in.frozen {
 			list = append(list, d.forecast(p, in))
 		}
 	}
@@ -70,17 +70,18 @@ func (d *demand) forecasts() []queue.Forecast {
 }
 
 func (d *demand) forecast(p *pool.Pool, in *input) queue.Forecast {
-	ends := map[string]sched.End{}
+	ends, expected := map[string]sched.End{}, queue.Ends{}
 	for i := range in.running {
 		r := &in.running[i]
 		if end, ok := in.ends[r.ID]; ok {
 			ends[r.ID] = sched.End{At: end.Likely, Next: in.next[r.Group]}
+			expected.Add(r.Group, end.Earliest, end.Likely, end.Latest)
 		}
 	}
 	nodes, _ := d.nodesOf(p, in)
 	d.quotas.begin(p.Name)
-	f := sched.Starts(p, nodes, in.running, in.queued, ends, d.now)
-	out := queue.Forecast{Pool: p.Name, ComputedAt: d.now, Others: f.Others, Starts: map[string]queue.ExpectedStart{}}
+	f := d.reserved.In(p.Name).Starts(p, nodes, in.running, in.queued, ends, d.now)
+	out := queue.Forecast{Pool: p.Name, ComputedAt: d.now, Others: f.Others, Starts: map[string]queue.ExpectedStart{}, Ends: expected.First()}
 	for i := range in.queued {
 		r := &in.queued[i]
 		start, asked := f.Starts[r.ID]

@@ -170,7 +170,7 @@ func (d *queuePass) schedule() {
 		}
 	}
 	d.fillServed(byPool)
-	d.plan.demand = &demand{now: d.p.Now, pools: d.p.Pools, nodes: d.p.Nodes, inventories: d.p.inventories, shares: d.shares, quotas: d.quotas, inputs: byPool}
+	d.plan.demand = &demand{now: d.p.Now, pools: d.p.Pools, nodes: d.p.Nodes, inventories: d.p.inventories, shares: d.shares, quotas: d.quotas, inputs: byPool, reserved: d.p.Reserved}
 	for i := range d.p.Pools {
 		p := &d.p.Pools[i]
 		d.isolate("pool "+p.Name, func() { d.pool(p, byPool[p.Name], groups) })
@@ -239,7 +239,7 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
 		r.LentUntil = optional.Value(a.LentUntil)
 		if end, paced, known := d.p.paces.EndWithin(a.ID, o.limit, d.p.Now); known {
-			if in.ends[a.ID] = end; paced && o.runsOut {
+			if in.ends[a.ID], r.Latest = end, end.Latest; paced && o.runsOut {
 				r.Earliest = end.Earliest
 			}
 		}
@@ -281,7 +281,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 		d.freeze(in, why)
 		return
 	}
-	if len(in.queued) == 0 && !in.bounded {
+	if len(in.queued) == 0 && !in.bounded && !d.p.Reserved.In(p.Name).Active(d.p.Now) {
 		return
 	}
 	held := map[string][]int{}
@@ -300,7 +300,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 		byNode[nodes[i].ID] = &nodes[i]
 	}
 	d.quotas.begin(p.Name)
-	res := sched.Plan(p, nodes, in.running, in.queued, d.p.Now)
+	res := d.p.Reserved.In(p.Name).Plan(p, nodes, in.running, in.queued, d.p.Now)
 	d.quotas.planned(p.Name, in, res)
 	for i, pl := range res.Place {
 		placement := placement{placed(pl, byNode), groups[pl.ID]}

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/pace"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
 )
@@ -50,6 +51,7 @@ type Snapshot struct {
 	Owners      map[int]string      // names, by users
 	Bound       map[string][]string // pools that only these workspaces may use
 	Quotas      []queue.Quota
+	Reserved    reservations.Live
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
 	Frozen      map[string]string            // regions of Nomad whose state is not trusted, with the reason: use only the runners' reports there, place nothing
@@ -73,7 +75,7 @@ func (f *folds) snapshot(live *rows.Live) *Snapshot {
 		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served, paces: &f.paces,
 		Allocations: make(map[string]*rows.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]nodes.FailureCount{}}
-	p.Bound, p.Quotas = boundPools(live.Bindings), live.Quotas
+	p.Bound, p.Quotas, p.Reserved = boundPools(live.Bindings), live.Quotas, live.Reserved
 	for _, m := range live.Matches {
 		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)
 	}

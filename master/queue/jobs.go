@@ -92,6 +92,8 @@ func (d Deps) jobs(ctx context.Context, c *rest.Call, req *v1.GetJobsRequest, li
 		if !j.Scheduled() {
 			start := forecasts[j.Pool].Expect(j)
 			full.EstimatedStart, full.StartUnknown = start.At, start.Unknown
+		} else if end := forecasts[j.Pool].ExpectEnd(j); end != nil {
+			full.ExpectedEnd = &v1.ExpectedEnd{Earliest: end.Earliest, Likely: end.Likely, Latest: end.Latest, Attempts: end.Attempts}
 		}
 		if j.seenBy(c) {
 			resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})

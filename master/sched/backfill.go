@@ -10,7 +10,7 @@ type cut struct {
 // protect makes r the head: from here on, requests may only use slots that do
 // not delay it.
 func (p *planner) protect(r *Request) {
-	p.head = r
+	p.head, p.guarded = r, p.laterOverlap(r)
 	for _, w := range p.ways(r, p.fewest(r)) {
 		if w.uneven {
 			p.headCuts = append(p.headCuts, cut{part: p.smallestPart(r, w.nodes), more: true})
@@ -19,7 +19,7 @@ func (p *planner) protect(r *Request) {
 		}
 	}
 	for i := range p.blocks {
-		p.blocks[i].spare = p.spareOf(i)
+		p.blocks[i].spare, p.blocks[i].tight = p.spareOf(i)
 		p.changed(i)
 	}
 	for i := range p.nodes {
@@ -57,31 +57,48 @@ func (p *planner) headParts(node int) (parts []int) {
 // a larger one does not. The least over all q that the head could use is what
 // may be given; a block of no use to the head is all free. A head of unequal parts
 // could use a block whole, and then nothing may be given.
-func (p *planner) spareOf(i int) int {
+//
+// If coming reservations withhold w slots of the block from the head, now or when it starts later, the same holds for the tasks that will not have left by
+// then, on the other slots: a task that runs into the reservations may have tight slots at most, and one that ends in time may have spare.
+func (p *planner) spareOf(i int) (spare, tight int) {
 	b := &p.blocks[i]
 	if p.excluded(p.head, i) {
-		return noLimit
+		return noLimit, noLimit
 	}
-	spare := noLimit
+	spare, tight = noLimit, noLimit
+	now, later := 0, 0
+	if p.head.into != nil {
+		now = p.head.into.need[i]
+	}
+	if p.guarded != nil {
+		later = p.guarded.need[i]
+	}
 	var sums []bool
 	for _, c := range p.headCuts {
 		room := len(b.slots) - c.part
-		if room < 0 || c.filled && room > 0 {
+		if room < now || c.filled && room > 0 {
 			continue
 		}
 		if c.more {
-			return 0
+			return 0, 0
 		}
 		if sums == nil {
 			sums = subsetSums(b.tasks, len(b.slots))
 		}
-		m := room
-		for !sums[m] {
-			m--
+		spare = min(spare, room-most(sums, room))
+		if later > 0 && room >= later {
+			tight = min(tight, room-later-most(sums, room-later))
 		}
-		spare = min(spare, room-m)
 	}
-	return spare
+	return spare, min(spare, tight)
+}
+
+// most is the largest of the sums up to a limit.
+func most(sums []bool, limit int) int {
+	for !sums[limit] {
+		limit--
+	}
+	return limit
 }
 
 // subsetSums says which numbers up to limit the sizes can add up to.

@@ -299,3 +299,31 @@ func BenchmarkStarts(b *testing.B) {
 		Starts(&pool.Pool{Name: "gpu"}, nodes, running, queued, ends, epoch)
 	}
 }
+
+// BenchmarkReserved is a plan with reservations that have begun, that begin soon and later, and with maintenances.
+func BenchmarkReserved(b *testing.B) {
+	nodes, queued := benchNodes(), benchQueue(42)
+	for i := range queued {
+		queued[i].Preemptible = i%3 > 0
+		queued[i].Longest = time.Duration(i%5) * 20 * time.Minute
+	}
+	all := Reserved{
+		{ID: 1, Workspace: "workspace 1", Slots: 64, From: epoch.Add(-time.Minute), Until: epoch.Add(time.Hour)},
+		{ID: 2, Workspace: "workspace 2", Slots: 128, From: epoch.Add(30 * time.Minute), Until: epoch.Add(2 * time.Hour)},
+		{ID: 3, User: "user 3", Slots: 13, From: epoch.Add(100 * time.Hour), Until: epoch.Add(200 * time.Hour)},
+		{ID: 4, Nodes: []string{"node-0500", "node-0501", "node-0502"}, From: epoch.Add(10 * time.Minute), Until: epoch.Add(2 * time.Hour)},
+		{ID: 5, Nodes: []string{"node-0600"}, From: epoch.Add(-time.Minute), Until: epoch.Add(2 * time.Hour)},
+	}
+	for _, of := range []*pool.Pool{{Name: "gpu"}, {Name: "gpu", Preemption: true}, {Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare}}} {
+		for name, running := range map[string][]Running{"empty": nil, "full": benchRunning(42, 1, 2, 4, 8, 3)} {
+			for _, reserved := range []Reserved{nil, all} {
+				b.Run(fmt.Sprint(name, "-", of.Scheduler.Type, "-", of.Preemption, "-", len(reserved)), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						reserved.Plan(of, nodes, running, queued, epoch)
+					}
+				})
+			}
+		}
+	}
+}

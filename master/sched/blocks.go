@@ -16,6 +16,7 @@ type block struct {
 	leaving  int         // held by tasks that were asked to go
 	promised int         // given to requests that wait for those tasks
 	spare    int         // slots that may be given without delaying the head
+	tight    int         // …, to requests that would run into what the head must not run into
 	links    *linkGroups // nil: the slots are equally close
 }
 
@@ -142,7 +143,7 @@ func (inv *inventory) makeBlocks() {
 				ids = append(ids, usable[j].ID)
 			}
 			inv.usable += len(ids)
-			inv.blocks = append(inv.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit, links: groupSlots(usable[first:j], sizes)})
+			inv.blocks = append(inv.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit, tight: noLimit, links: groupSlots(usable[first:j], sizes)})
 			inv.noteLinks(&inv.blocks[len(inv.blocks)-1])
 			if at, ok := slices.BinarySearch(inv.brands, brand); !ok {
 				inv.brands = slices.Insert(inv.brands, at, brand)

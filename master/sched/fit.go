@@ -31,6 +31,7 @@ type shape struct {
 	single, equal, mixed bool
 	spot                 bool
 	choice               *Choice
+	into                 *overlap
 }
 
 // found is what was found out for the requests of one shape, which are often thousands.
@@ -50,7 +51,7 @@ type found struct {
 
 // about returns what is known of requests like this one.
 func (f *fit) about(r *Request) *found {
-	key := shape{r.Slots, r.Ask, r.SingleNode, r.EqualParts, r.MixModels, r.OnSpot, r.Choice}
+	key := shape{r.Slots, r.Ask, r.SingleNode, r.EqualParts, r.MixModels, r.OnSpot, r.Choice, r.into}
 	if f.last != nil && f.last.shape == key {
 		return f.last
 	}
@@ -272,7 +273,7 @@ func (f *fit) findWhole(s *shelf, r *Request) int {
 		}
 		for b := range f.row(s, n, r.Slots) {
 			node := f.blocks[b].node
-			if f.excluded(r, b) || !f.carries(s, r, node, r.Slots) {
+			if f.excluded(r, b) || !f.has(s, r, b, r.Slots) {
 				continue
 			}
 			spoils, of := f.spoiledOn(s, r, node, r.Slots), 0.0
@@ -301,7 +302,7 @@ func (f *fit) findParts(s *shelf, r *Request, w way, brand string) []hold {
 	for n := part; n <= s.max; n++ {
 		for i := range f.row(s, n, part) {
 			b := &f.blocks[i]
-			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || f.excluded(r, i) || !f.carries(s, r, b.node, part) {
+			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || f.excluded(r, i) || !f.has(s, r, i, part) {
 				continue
 			}
 			if used != nil {

@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -42,6 +43,12 @@ type inventory struct {
 	lends    *shelf // … by block.lendable; nil: nobody has asked for a loan
 	early    *shelf // … by what the head could use of them at a time, as early as it can be
 	loans    *lending
+
+	now      time.Time
+	spots    []*spot    // of reservations that have not ended; nil: there are none
+	overlaps []*overlap // into which requests would run
+	stakes   [][]stake  // of coming reservations, by block
+	guarded  *overlap   // into which the head would run, if it starts late enough; nil: into none
 }
 
 // span is a range of blocks.

@@ -14,14 +14,20 @@ import (
 // are asked to end (preempted), and why the other requests wait. The same input gives
 // the same answer, in any order of its lists.
 func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
+	return plan(of, nodes, running, queued, nil, now)
+}
+
+// plan is Plan in a pool whose coming reservations are on these spots.
+func plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, spots []*spot, now time.Time) Result {
 	p := newPlanner(of, nodes, running, len(queued))
-	if of.SingleNode || of.Scheduler.EqualParts {
+	p.now = now
+	if of.SingleNode || of.Scheduler.EqualParts || spots != nil {
 		queued = slices.Clone(queued)
 		for i := range queued {
 			queued[i].keepTo(of)
 		}
+		p.foresee(queued, spots)
 	}
-	p.now = now
 	p.policy = p.policyOf(inOrder(queued), now)
 	for r := p.policy.next(); r != nil; r = p.policy.next() {
 		p.policy.considered(p.consider(r, now))
@@ -48,8 +54,7 @@ type planner struct {
 	auxHead     *Request       // the first request of 0 slots that finds no processors or memory
 	letOffLooks int            // what of the plan's work went into letting off victims one by one
 	looked      map[string]int // the plan's work by user
-	now         time.Time
-	borrowers   []int // running tasks with slots on loan, in the order in which they are preempted; made when first needed
+	borrowers   []int          // running tasks with slots on loan, in the order in which they are preempted; made when first needed
 }
 
 // maxLooks is how often the requests of one user may look at blocks in a plan. Thousands of requests that are alike need a small
@@ -65,7 +70,7 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 	p := &planner{
 		explainer: &explainer{fit: newFit(newPreferences(there))},
 		bounds:    there.countBounds(),
-		result:    Result{Waiting: make(map[string]string, queued), Full: map[string]bool{}},
+		result:    Result{Waiting: make(map[string]string, queued), Full: map[string]bool{}, promised: map[string]bool{}},
 		looked:    map[string]int{},
 	}
 	p.shrink()
@@ -151,8 +156,9 @@ func (p *planner) placeNow(r *Request, late bool) outcome {
 		parts[i].SlotIDs = b.take(h.n)
 		p.rooms[b.node].give(parts[i].Uses, h.n, false)
 		if p.head != nil {
-			b.spare = p.spareOf(h.block)
+			b.spare, b.tight = p.spareOf(h.block)
 		}
+		p.given(r, h)
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
@@ -170,11 +176,13 @@ func (p *planner) start(r *Request, to Placement) {
 // promise keeps slots for a request until those who hold them have left.
 func (p *planner) promise(r *Request, picks []hold) {
 	p.wait(r, p.whyPromised(r, picks))
+	p.result.promised[r.ID] = true
 	parts := each.Of(picks, func(h hold) Part { return p.partOn(r, p.blocks[h.block].node, h.n) })
 	for i, h := range picks {
 		b := &p.blocks[h.block]
 		b.promised += h.n
 		b.tasks = append(b.tasks, h.n)
+		p.given(r, h)
 		p.rooms[b.node].give(parts[i].Uses, h.n, true)
 		p.changed(h.block)
 	}

@@ -24,8 +24,10 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	quota q of="workspace a" bounds=memory hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2 quota=q
 //	run r2 on=n1:4-7 uses=4000/16384 ends=60 again
-//	run r3 on=n1:4-7 early=60 lent=30
-//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 longest=30 cpus=4 mem=8192 quota=q
+//	run r3 on=n1:4-7 early=60 lent=30 latest=90
+//	reserve v1 slots=8 of=a/ann from=60 until=3600
+//	reserve v2 nodes=n1,n2 from=60 until=3600
+//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 longest=30 leaves cpus=4 mem=8192 quota=q
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -41,7 +43,7 @@ func TestPlan(t *testing.T) {
 			default:
 				d.Fatalf(t, "no command %q; there are plan and starts", d.Cmd)
 			}
-			result := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+			result := s.reserved.Plan(s.pool, s.nodes, s.running, s.queued, epoch)
 			if err := s.check(result); err != nil {
 				d.Fatalf(t, "%v", err)
 			}
@@ -51,13 +53,14 @@ func TestPlan(t *testing.T) {
 }
 
 type scene struct {
-	pool    *pool.Pool
-	nodes   []Node
-	running []Running
-	queued  []Request
-	models  map[string]string // by request: the model that it asks for
-	quotas  map[string]*Quota
-	ends    map[string]End // of running tasks
+	pool     *pool.Pool
+	nodes    []Node
+	running  []Running
+	queued   []Request
+	models   map[string]string // by request: the model that it asks for
+	quotas   map[string]*Quota
+	ends     map[string]End // of running tasks
+	reserved Reserved
 }
 
 // chooseModels makes the choices of requests that ask for a model.
@@ -107,6 +110,8 @@ func parseScene(text string) (s scene, err error) {
 				s.quotas = map[string]*Quota{}
 			}
 			s.quotas[words[1]] = parseQuota(args)
+		case "reserve":
+			s.reserved = append(s.reserved, parseReservation(words[1], args))
 		case "run":
 			r := parseRunning(words[1], args)
 			r.Quotas = s.quotasOf(args["quota"])
@@ -123,11 +128,23 @@ func parseScene(text string) (s scene, err error) {
 				s.models[words[1]] = args["model"]
 			}
 		default:
-			return s, fmt.Errorf("%q is none of pool, node, quota, run, queue", words[0])
+			return s, fmt.Errorf("%q is none of pool, node, quota, reserve, run, queue", words[0])
 		}
 	}
 	return s, nil
 }
+
+func parseReservation(id string, args map[string]string) Reservation {
+	v := Reservation{ID: number(strings.TrimPrefix(id, "v")), Slots: number(args["slots"]), From: seconds(args["from"]), Until: seconds(args["until"])}
+	v.Workspace, v.User, _ = strings.Cut(args["of"], "/")
+	if args["nodes"] != "" {
+		v.Nodes = strings.Split(args["nodes"], ",")
+	}
+	return v
+}
+
+// seconds is a time of the scripts.
+func seconds(s string) time.Time { return epoch.Add(time.Duration(number(s)) * time.Second) }
 
 func (s *scene) quotasOf(names string) (list []*Quota) {
 	for name := range strings.SplitSeq(names, ",") {
@@ -264,6 +281,9 @@ func parseRunning(id string, args map[string]string) Running {
 	if args["early"] != "" {
 		r.Earliest = epoch.Add(time.Duration(number(args["early"])) * time.Second)
 	}
+	if args["latest"] != "" {
+		r.Latest = seconds(args["latest"])
+	}
 	if args["lent"] != "" {
 		r.LentUntil = epoch.Add(time.Duration(number(args["lent"])) * time.Second)
 	}
@@ -283,6 +303,7 @@ func parseRequest(id string, args map[string]string) Request {
 	r.Ask = Ask{CPUs: float64(number(args["cpus"])), MemoryMB: number(args["mem"])}
 	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
 	r.Longest = time.Duration(number(args["longest"])) * time.Second
+	_, r.Preemptible = args["leaves"]
 	if args["turn"] != "" {
 		at := epoch.Add(time.Duration(number(args["turn"])) * time.Second)
 		r.Served = Served{at, at, at, at}
@@ -484,6 +505,12 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 		asked[v.ID] = true
 		q := requests[v.For]
 		run := s.running[i]
+		if v.For == "" && strings.Contains(v.Reason, "reserv") || strings.Contains(v.Reason, "maintenance") {
+			if !run.Preemptible || run.Leaving || !s.reserved.Active(epoch) {
+				return fmt.Errorf("%s must not be asked to leave for a reservation", v.ID)
+			}
+			continue
+		}
 		if v.For == "" {
 			if run.MaxSlots == nil || !run.Preemptible || run.Leaving {
 				return fmt.Errorf("%s must not be asked to leave", v.ID)

@@ -189,7 +189,7 @@ func (w *waiver) exactly(some []int) (undecided []int) {
 func (w *waiver) besides(picks []hold, some []int) {
 	missing := func(h hold) bool {
 		b := &w.p.blocks[h.block]
-		return b.later() < h.n || !w.p.carries(w.p.laters, w.r, b.node, h.n)
+		return b.later() < h.n || !w.p.has(w.p.laters, w.r, h.block, h.n)
 	}
 	for _, i := range slices.Backward(some) {
 		w.p.setLeaving(i, false)
@@ -218,6 +218,7 @@ func (p *planner) setLeaving(i int, leaving bool) {
 		p.addHeld(q, 0, times*q.Kind.Of(p.running[i].Parts, p.supplyOn))
 	}
 	p.leaveRoom(i, times)
+	p.vacated(i, times)
 	for _, h := range p.holds[i] {
 		p.blocks[h.block].leaving += times * h.n
 		p.changed(h.block)

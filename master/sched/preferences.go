@@ -243,6 +243,9 @@ func (w *preferences) bars(r *Request, node int) bool {
 	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, w.nodes[node].ID) {
 		return true
 	}
+	if r.into != nil && r.into.shut != nil && r.into.shut[node] {
+		return true
+	}
 	return r.Choice != nil && w.ratingOf(r.Choice).bars(w.nodes, node) || r.within != nil && !r.within[w.racks[node]] || r.choosy && w.score(r, node) < r.least
 }
 

@@ -493,13 +493,21 @@ func play(s scene, lasts map[string]int, until string) int {
 	}
 	for second := 0; ; second++ {
 		running = slices.DeleteFunc(running, func(r Running) bool { return ends[r.ID] <= second })
-		result := Plan(s.pool, s.nodes, running, queued, epoch.Add(time.Duration(second)*time.Second))
+		result := s.reserved.Plan(s.pool, s.nodes, running, queued, epoch.Add(time.Duration(second)*time.Second))
 		for _, p := range result.Place {
 			if p.ID == until {
 				return second
 			}
 			ends[p.ID] = second + lasts[p.ID]
-			running = append(running, Running{ID: p.ID, Parts: p.Parts, LentUntil: p.LentUntil})
+			started := Running{ID: p.ID, Parts: p.Parts, LentUntil: p.LentUntil}
+			if s.reserved != nil {
+				q := s.request(p.ID)
+				started.Workspace, started.User = q.Workspace, q.User
+				if q.Longest > 0 {
+					started.Latest = epoch.Add(time.Duration(second)*time.Second + q.Longest)
+				}
+			}
+			running = append(running, started)
 			queued = slices.DeleteFunc(queued, func(q Request) bool { return q.ID == p.ID })
 		}
 		if second > 1000 {

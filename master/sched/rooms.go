@@ -47,7 +47,7 @@ func (inv *inventory) makeRooms() {
 		}
 		inv.rooms[i] = room{supply: s, free: s.Free}
 		for j := range inv.nodes[i].Slots {
-			if inv.nodes[i].Slots[j].Taken == "" {
+			if s := &inv.nodes[i].Slots[j]; s.Taken == "" && s.kept != keptThere {
 				inv.rooms[i].slots++
 			}
 		}
@@ -162,9 +162,14 @@ func (inv *inventory) carries(s *shelf, r *Request, node, slots int) bool {
 	return a.within(inv.roomOn(s, node)) && (len(rm.guards) == 0 || s != inv.nows && s != inv.laters && s != inv.lends || rm.spares(a, slots, s == inv.lends))
 }
 
+// has reports whether a part of so many slots of a request may use a block, of which a shelf shows at least as many.
+func (inv *inventory) has(s *shelf, r *Request, b, slots int) bool {
+	return inv.grants(s, r, b, slots) && inv.carries(s, r, inv.blocks[b].node, slots)
+}
+
 // carriesOn is how many slots of a block a request could use, of those that a shelf shows.
 func (inv *inventory) carriesOn(s *shelf, r *Request, b int) int {
-	return sort.Search(s.at[b], func(i int) bool { return !inv.carries(s, r, inv.blocks[b].node, i+1) })
+	return sort.Search(s.at[b], func(i int) bool { return !inv.has(s, r, b, i+1) })
 }
 
 // spoiledOn is how many more slots of a node stay unused with a part of a request that is given a place, and may take more than the

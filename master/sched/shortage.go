@@ -38,7 +38,12 @@ type ClassShortage struct {
 // anything. Requests that the first class cannot help are left to the second one, and so on, so the
 // numbers add up. A request that no number of nodes can help adds nothing.
 func Short(of *pool.Pool, nodes []Node, running []Running, queued []Request, classes []Class, now time.Time) Shortage {
-	s := shortage{of: of, nodes: slices.Clone(nodes), waiting: queued, now: now,
+	return Reserved(nil).Short(of, nodes, running, queued, classes, now)
+}
+
+// Short is Short in a pool with reservations.
+func (rs Reserved) Short(of *pool.Pool, nodes []Node, running []Running, queued []Request, classes []Class, now time.Time) Shortage {
+	s := shortage{of: of, reserved: rs, nodes: slices.Clone(nodes), waiting: queued, now: now,
 		short: Shortage{Uses: map[string]bool{}}}
 	for i := range running {
 		if !running[i].Leaving {
@@ -53,19 +58,20 @@ func Short(of *pool.Pool, nodes []Node, running []Running, queued []Request, cla
 }
 
 type shortage struct {
-	of      *pool.Pool
-	nodes   []Node
-	running []Running
-	waiting []Request
-	now     time.Time
-	short   Shortage
+	of       *pool.Pool
+	reserved Reserved
+	nodes    []Node
+	running  []Running
+	waiting  []Request
+	now      time.Time
+	short    Shortage
 }
 
 func (s *shortage) plan(nodes []Node) []Placement {
 	if len(s.waiting) == 0 {
 		return nil
 	}
-	return Plan(s.of, nodes, s.running, s.waiting, s.now).Place
+	return s.reserved.Plan(s.of, nodes, s.running, s.waiting, s.now).Place
 }
 
 // settleAll starts what starts without more nodes. Whoever starts changes the shares and bounds of others, so that the next

@@ -48,10 +48,15 @@ const (
 // Two conditions prevent an estimate. While a task is being preempted, neither the time of its exit nor its new position in
 // the queue is known. And under a policy whose order depends on the slots that users hold, no request gets an estimate.
 func Starts(of *pool.Pool, nodes []Node, running []Running, queued []Request, ends map[string]End, now time.Time) Forecast {
+	return Reserved(nil).Starts(of, nodes, running, queued, ends, now)
+}
+
+// Starts is Starts in a pool with reservations.
+func (rs Reserved) Starts(of *pool.Pool, nodes []Node, running []Running, queued []Request, ends map[string]End, now time.Time) Forecast {
 	if t := of.Scheduler.Type; t != "" && t != pool.Priority {
 		return Forecast{Others: fmt.Sprintf("under %s the order of the queue depends on who holds slots at that time", t)}
 	}
-	f := &future{of: of, nodes: nodes, running: slices.Clone(running), ends: maps.Clone(ends), now: now, until: now.Add(maxAhead), starts: map[string]Start{}}
+	f := &future{of: of, reserved: rs, began: now, nodes: nodes, running: slices.Clone(running), ends: maps.Clone(ends), now: now, until: now.Add(maxAhead), starts: map[string]Start{}}
 	order := inOrder(queued)
 	out := Forecast{Starts: make(map[string]Start, min(len(order), maxEstimated))}
 	if len(order) > maxEstimated {
@@ -74,14 +79,16 @@ func Starts(of *pool.Pool, nodes []Node, running []Running, queued []Request, en
 
 // A future is the simulated state of a pool.
 type future struct {
-	of      *pool.Pool
-	nodes   []Node
-	running []Running
-	queued  []Request
-	ends    map[string]End
-	now     time.Time
-	until   time.Time
-	starts  map[string]Start
+	of       *pool.Pool
+	reserved Reserved
+	began    time.Time
+	nodes    []Node
+	running  []Running
+	queued   []Request
+	ends     map[string]End
+	now      time.Time
+	until    time.Time
+	starts   map[string]Start
 
 	exiting   string   // a task that is being preempted, which ends the simulation; "" for none
 	far       bool     // the simulation stopped before further known ends
@@ -104,7 +111,7 @@ func (f *future) simulate(asked []*Request) {
 // plan starts the requests that fit now. What starts can bring a waiting request to a bound of its group or to a quota, and
 // the slots that Plan kept for that request are free for others from the next plan on.
 func (f *future) plan() {
-	r := Plan(f.of, f.nodes, f.running, f.queued, f.now)
+	r := f.reserved.Plan(f.of, f.nodes, f.running, f.queued, f.now)
 	placed := make(map[string][]Part, len(r.Place))
 	for _, p := range r.Place {
 		placed[p.ID] = p.Parts
@@ -154,6 +161,13 @@ func (f *future) advance() bool {
 			earliest(at)
 		}
 	}
+	for i := range f.reserved {
+		for _, at := range []time.Time{f.reserved[i].From, f.reserved[i].Until} {
+			if at.After(f.now) {
+				earliest(at)
+			}
+		}
+	}
 	if f.far = next.After(f.until); next.IsZero() || f.far {
 		return false
 	}
@@ -194,6 +208,8 @@ func (f *future) why(r Request) string {
 		return "it cannot start even after all running tasks have ended"
 	case spent:
 		return "its quota of slot-hours is used up"
+	case f.exiting != "" && f.now.After(f.began):
+		return fmt.Sprintf("%s is to be preempted at %s, and the time of its exit is unknown", f.exiting, f.now.UTC().Format(time.RFC3339))
 	case f.exiting != "":
 		return f.exiting + " is being preempted, and the time of its exit is unknown"
 	case f.far:

@@ -28,7 +28,7 @@ func (s *scene) addEnd(r Running, args map[string]string) {
 }
 
 func (s *scene) showStarts() string {
-	f := Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch)
+	f := s.reserved.Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch)
 	var b strings.Builder
 	for _, id := range sortedKeys(f.Starts) {
 		if start := f.Starts[id]; start.At.IsZero() {
@@ -125,7 +125,7 @@ func TestStartsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, lasts := drawFuture(t)
 		started := startsOf(s, lasts, 75)
-		for id, start := range Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch).Starts {
+		for id, start := range s.reserved.Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch).Starts {
 			second, starts := started[id]
 			switch {
 			case !start.At.IsZero():
@@ -169,7 +169,7 @@ func TestTheFirstStartsInTime(t *testing.T) {
 		if head == nil {
 			return
 		}
-		at := Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch).Starts[head.ID].At
+		at := s.reserved.Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch).Starts[head.ID].At
 		if at.IsZero() {
 			return
 		}
@@ -208,7 +208,7 @@ func TestStartsAreBounded(t *testing.T) {
 		s.queued = append(s.queued, Request{ID: fmt.Sprintf("q%03d", i), Slots: 1, Priority: 1, QueuedAt: epoch.Add(time.Duration(i) * time.Second)})
 		s.ends["r"+n] = End{At: epoch.Add(time.Duration(i+1) * time.Hour)}
 	}
-	f := Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch)
+	f := s.reserved.Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch)
 	if len(f.Starts) != maxEstimated || !strings.Contains(f.Others, "first 100") {
 		t.Errorf("%d starts; %s", len(f.Starts), f.Others)
 	}
@@ -219,11 +219,11 @@ func TestStartsAreBounded(t *testing.T) {
 		t.Errorf("the start after 25 ends is %+v", got)
 	}
 	s.ends = map[string]End{"rn000": {At: epoch.Add(maxAhead + time.Second)}}
-	if got := Starts(s.pool, s.nodes, s.running, s.queued[:1], s.ends, epoch).Starts["q000"]; got.Unknown != "the start is too far in the future" {
+	if got := s.reserved.Starts(s.pool, s.nodes, s.running, s.queued[:1], s.ends, epoch).Starts["q000"]; got.Unknown != "the start is too far in the future" {
 		t.Errorf("the start in more than a week is %+v", got)
 	}
 	s.pool.Scheduler.Type = pool.FairShare
-	if f := Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch); len(f.Starts) != 0 || !strings.Contains(f.Others, "fair_share") {
+	if f := s.reserved.Starts(s.pool, s.nodes, s.running, s.queued, s.ends, epoch); len(f.Starts) != 0 || !strings.Contains(f.Others, "fair_share") {
 		t.Errorf("under fair_share: %+v", f)
 	}
 }

@@ -37,6 +37,8 @@ type Slot struct {
 	// LinkGroup is the number of the group of the node's slots that NVLink connects with each other, or else a PCIe switch
 	// or a processor; 0 for none.
 	LinkGroup int `json:",omitempty"`
+
+	kept kept // whether reservations have it (within.go)
 }
 
 // Slot finds a slot of the node by its number; nil if there is none.
@@ -59,7 +61,7 @@ func (s Slot) Key(pool string) string {
 }
 
 // usable reports whether the slot can be assigned to a task.
-func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
+func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" && s.kept == notKept }
 
 // A Request is an attempt that waits in the queue.
 type Request struct {
@@ -92,6 +94,7 @@ type Request struct {
 	choosy bool            // it uses only nodes of at least this score
 	least  float64         // …
 	within map[string]bool // it uses only nodes of these racks; nil: of any
+	into   *overlap        // the coming reservations into which it would run; nil: into none
 }
 
 // Served has the times at which attempts of a request's workspace, of its owner in that workspace, and of its group last held
@@ -109,6 +112,7 @@ type Running struct {
 	MaxSlots    *int      // over all of its group
 	Leaving     bool      // already preempted: the plan counts its slots as free soon, but cannot assign them yet
 	Earliest    time.Time // it is not expected to end before; zero: it may end at any time
+	Latest      time.Time // it has ended by then; zero: nobody knows
 	LentUntil   time.Time // its slots were lent to it until then (loans.go); zero: they were not
 	Parts       []Part
 
@@ -120,8 +124,12 @@ type Running struct {
 
 // started is the task that a request becomes.
 func (r *Request) started(now time.Time, parts []Part) Running {
-	return Running{ID: r.ID, Group: r.Group, Priority: r.Priority, StartedAt: now, Preemptible: r.Preemptible, MaxSlots: r.MaxSlots, Parts: parts,
+	x := Running{ID: r.ID, Group: r.Group, Priority: r.Priority, StartedAt: now, Preemptible: r.Preemptible, MaxSlots: r.MaxSlots, Parts: parts,
 		Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas}
+	if r.Longest > 0 {
+		x.Latest = now.Add(r.Longest)
+	}
+	return x
 }
 
 // A Part has the slots of a task on one node. The parts are in the order of the ranks.
@@ -151,4 +159,6 @@ type Result struct {
 	Preempt []Preemption
 	Waiting map[string]string // by request: the reason, as a sentence for users
 	Full    map[string]bool   // the requests that wait for slots which others hold
+
+	promised map[string]bool // those of them to which slots are promised
 }

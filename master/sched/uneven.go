@@ -26,7 +26,7 @@ func (f *fit) largestFirst(s *shelf, r *Request, brand string) iter.Seq2[int, in
 				if brand != anyBrand && b.brand != brand || used != nil && used[b.node] || s.at[i] == n && f.excluded(r, i) {
 					continue
 				}
-				if s.at[i] == n && (f.rooms[b.node].supply != nil || s == f.lends) {
+				if s.at[i] == n && (f.rooms[b.node].supply != nil || s == f.lends || f.spots != nil) {
 					if k := f.carriesOn(s, r, i); k < n {
 						fewer[k] = append(fewer[k], i)
 						continue
@@ -69,7 +69,7 @@ func (f *fit) findUneven(s *shelf, r *Request, k int, brand string) []hold {
 		return nil
 	}
 	picks := level(slices.Clone(found), r.Slots)
-	if slices.ContainsFunc(picks, func(h hold) bool { return !f.carries(s, r, f.blocks[h.block].node, h.n) }) {
+	if slices.ContainsFunc(picks, func(h hold) bool { return !f.has(s, r, h.block, h.n) }) {
 		return nil // what is kept for others leaves room for larger parts only
 	}
 	return picks

@@ -311,10 +311,14 @@ func (e *explainer) whyLacking(r *Request) string {
 
 // asides tells what else stands in the way: nodes that are out of use, and nodes that the request avoids.
 func (e *explainer) asides(r *Request) string {
-	if avoided := e.avoided(r); avoided != "" {
-		return e.outOfUse + "; it avoids " + avoided
+	reserved := ""
+	if e.spots != nil {
+		reserved = e.reservedFor(r)
 	}
-	return e.outOfUse
+	if avoided := e.avoided(r); avoided != "" {
+		return reserved + e.outOfUse + "; it avoids " + avoided
+	}
+	return reserved + e.outOfUse
 }
 
 // maxAvoided bounds the nodes from which a sentence takes its reasons: many requests of
@@ -323,7 +327,7 @@ const maxAvoided = 20
 
 // avoided names the schedulable nodes that a request does not use, with the reasons.
 func (e *explainer) avoided(r *Request) string {
-	if len(r.Exclude) == 0 && (r.Choice == nil || len(r.Choice.Unfit) == 0) {
+	if len(r.Exclude) == 0 && (r.Choice == nil || len(r.Choice.Unfit) == 0) && (r.into == nil || r.into.shut == nil) {
 		return ""
 	}
 	var all []avoidedNodes
@@ -363,7 +367,7 @@ func (e *explainer) whyBarred(r *Request, node string) string {
 	if why == "" && r.Choice != nil {
 		why = r.Choice.Unfit[node]
 	}
-	return cmp.Or(why, "where it failed before")
+	return cmp.Or(why, r.whyShut(node), "where it failed before")
 }
 
 // describeOutOfUse says once, for all sentences, which nodes and which slots of

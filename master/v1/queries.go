@@ -99,6 +99,10 @@ type (
 	GetProjectColumnsRequest struct {
 		TableType string `json:"tableType"`
 	}
+	GetReservationsRequest struct {
+		Window
+		ResourcePool string `json:"resourcePool"`
+	}
 	GetQuotasRequest struct {
 		Window
 		WorkspaceID int `json:"workspaceId"`

@@ -89,6 +89,17 @@ type Job struct {
 	WaitingReason  string      `json:"waitingReason"`  // why it waits, in a sentence; not in Determined
 	EstimatedStart *time.Time  `json:"estimatedStart"` // when it may start, if it waits and that can be said; not in Determined
 	StartUnknown   string      `json:"startUnknown"`   // else why not, as the end of a sentence; not in Determined
+
+	ExpectedEnd *ExpectedEnd `json:"expectedEnd"` // when the first of its running attempts is expected to end; null if nobody knows; not in Determined
+}
+
+// An ExpectedEnd is when an attempt is expected to end: nine in ten end between earliest and latest, half of them before likely. Of a task about which
+// only the limit of its time is known, earliest is now, and latest the limit.
+type ExpectedEnd struct {
+	Earliest time.Time `json:"earliest"`
+	Likely   time.Time `json:"likely"`
+	Latest   time.Time `json:"latest"`
+	Attempts int       `json:"attempts"` // running attempts of the job of which an end is known; this is the first of them
 }
 
 type JobSummary struct {

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { hidden, immovable, inQueue, moves, placeOf, stateOf, type Place } from '../src/lib/queue';
+import { describe, expect, it, test } from 'vitest';
+import { endsIn, hidden, immovable, inQueue, moves, placeOf, stateOf, type Place } from '../src/lib/queue';
 import type { Job } from '../src/lib/types';
 
 const job = (jobId: string, state = 'STATE_QUEUED', resourcePool = 'a') => ({ jobId, entityId: jobId, resourcePool, summary: { state, jobsAhead: 0 } }) as Job;
@@ -50,4 +50,17 @@ it('jobs of others are in the queue without names, and are neither moved nor pas
   expect(placeOf(queue[0]!)).toBe(1);
   expect(immovable(queue[0]!, 'priority')).toBe('it belongs to others');
   expect(moves(queue, new Set(['b']), 'front')).toEqual([{ jobId: 'b', aheadOf: 'a' }]);
+});
+
+test.each([
+  [12 * 60, 18 * 60, 'in 12–18 min'],
+  [0, 90 * 60, 'within 90 min'],
+  [-5, 30, 'within 1 min'],
+  [12 * 60, 12 * 60 + 5, 'in 12 min'],
+  [150 * 60, 5 * 3600, 'in 2.5–5 h'],
+  [24 * 3600, 100 * 3600, 'in 1–4.2 days'],
+])('what ends after %s to %s seconds: %s', (from, to, want) => {
+  const now = Date.parse('2026-12-01T00:00:00Z');
+  const at = (s: number) => new Date(now + 1000 * s).toISOString();
+  expect(endsIn({ earliest: at(from), latest: at(to) }, now)).toBe(want);
 });

@@ -181,6 +181,7 @@ func bodies(v map[string][]any) {
 	object("POST /api/v1/models/{name}/versions", map[string]any{"checkpointUuid": any1})
 	object("POST /api/v1/checkpoints/rm", map[string]any{"checkpointUuids": any1, "checkpointGlobs": []any{"**"}})
 	object("PUT /api/v1/detent/quotas", map[string]any{"workspaceId": any1, "projectId": 0, "userId": 0, "resourcePool": "", "measure": "slots", "period": "", "soft": 10, "hard": 100})
+	object("POST /api/v1/detent/resource-pools/{pool}/reservations", map[string]any{"workspaceId": any1, "slots": 1, "endTime": "2099-01-01T00:00:00Z", "note": "fuzz"})
 	object("POST /api/v1/runs/{run}/metadata", map[string]any{"metadata": map[string]any{"a": 1, "b": map[string]any{"c": []any{"d"}}}})
 	report := map[string]any{"trialId": 0, "trialRunId": 1, "stepsCompleted": 10, "metrics": map[string]any{"avgMetrics": map[string]any{"loss": 1.5}}}
 	if held := v["task:trialId"]; len(held) > 0 {

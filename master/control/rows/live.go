@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
@@ -199,6 +200,7 @@ type Live struct {
 	Failures    []nodes.FailureCount
 	Bindings    []workspaces.Binding
 	Quotas      []queue.Quota
+	Reserved    reservations.Live
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
@@ -145,6 +146,9 @@ func (c *LiveCache) load(ctx context.Context, tx *database.DB, live *Live, known
 		return err
 	}
 	if live.Quotas, err = queue.LiveQuotas(ctx, tx); err != nil {
+		return err
+	}
+	if live.Reserved, err = reservations.LoadLive(ctx, tx); err != nil {
 		return err
 	}
 	if live.DueGCs, err = dueGCs(ctx, tx); err != nil {

@@ -1,11 +1,23 @@
 // The order of the queue: the requests that move jobs to a place.
-import type { Job, QueueControl, RBACJob } from './types';
+import type { ExpectedEnd, Job, QueueControl, RBACJob } from './types';
 
 // inQueue is a job as the pages show it. One that its reader may not see has a place, slots and a priority, and no names.
 export function inQueue({ full, limited }: RBACJob): Job[] {
   if (full) return [full];
   if (!limited) return [];
-  return [{ ...limited, entityId: '', name: '', username: '', userId: 0, submissionTime: '', waitingReason: '', estimatedStart: null, startUnknown: '' }];
+  return [{ ...limited, entityId: '', name: '', username: '', userId: 0, submissionTime: '', waitingReason: '', estimatedStart: null, startUnknown: '', expectedEnd: null }];
+}
+
+// endsIn says when an attempt ends, in a unit in which both ends of the interval can be told apart: in 12–18 min.
+export function endsIn(e: Pick<ExpectedEnd, 'earliest' | 'latest'>, now: number): string {
+  const minutes = (iso: string) => Math.max(0, (Date.parse(iso) - now) / 60_000);
+  const [from, to] = [minutes(e.earliest), minutes(e.latest)];
+  if (to <= 1) return 'within 1 min';
+  const [unit, name] = to >= 72 * 60 ? [24 * 60, 'days'] : to >= 180 ? [60, 'h'] : [1, 'min'];
+  const number = (m: number) => String(unit > 1 && m / unit < 10 ? Math.round((10 * m) / unit) / 10 : Math.round(m / unit));
+  const [least, most] = [number(from), number(to)];
+  if (least === '0') return `within ${most} ${name}`;
+  return least === most ? `in ${most} ${name}` : `in ${least}–${most} ${name}`;
 }
 
 export const hidden = (j: Job): boolean => !j.entityId;

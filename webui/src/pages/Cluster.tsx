@@ -5,11 +5,12 @@ import { ago, ahead, clock, plural } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
-import { hidden, placeOf, stateOf, waits } from '../lib/queue';
+import { endsIn, hidden, placeOf, stateOf, waits } from '../lib/queue';
+import { reservations, sentence } from '../lib/reservations';
 import { params, setParams } from '../lib/router';
 import { bare } from '../lib/states';
 import { slotsOf } from '../lib/nodes';
-import type { Agent, AllocationSummary, Job, ResourcePool, Slot } from '../lib/types';
+import type { Agent, AllocationSummary, Job, Reservation, ResourcePool, Slot } from '../lib/types';
 import { Empty, Loading, Problem, Progress, State, Tabs } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
@@ -18,8 +19,8 @@ export function Cluster() {
   useTitle('Cluster');
   const tab = params.value.get('tab') ?? 'nodes';
   const loaded = useLoad(async (signal) => {
-    const [pools, agents, jobs, live] = await Promise.all([api.pools(signal), api.agents(signal), api.queue(signal), api.liveTasks(signal)]);
-    return { pools, agents, jobs, live };
+    const [pools, agents, jobs, live, reserved] = await Promise.all([api.pools(signal), api.agents(signal), api.queue(signal), api.liveTasks(signal), reservations.all(signal)]);
+    return { pools, agents, jobs, live, reserved };
   }, []);
   useEffect(() => reloadOn(['nodes', 'queue'], loaded.reload, 1000), []);
   const d = loaded.data;
@@ -34,11 +35,25 @@ export function Cluster() {
           <Pools pools={d.pools} chosen={pool} />
           <Tabs at={tab} href={(k) => `/cluster?${new URLSearchParams({ ...(k === 'nodes' ? {} : { tab: k }), ...(pool ? { pool } : {}) })}`}
             items={[{ key: 'nodes', title: 'Nodes', count: d.agents.length }, { key: 'queue', title: 'Queue', count: jobs.filter(waits).length }]} />
+          <Reserved list={d.reserved.filter((v) => !pool || v.resourcePool === pool)} />
           {tab === 'queue' ? <Queue jobs={jobs} pools={d.pools} mixed={!pool && d.pools.length > 1} reload={loaded.reload} />
             : <Nodes agents={d.agents.filter((a) => !pool || a.resourcePools.includes(pool))} live={d.live} pool={pool} />}
         </>
       )}
     </div>
+  );
+}
+
+// Reserved are the reservations of the next day: they decide who starts.
+function Reserved({ list }: { list: Reservation[] }) {
+  const now = useNow();
+  const near = list.filter((v) => Date.parse(v.startTime) - now < 24 * 3600 * 1000);
+  if (near.length === 0) return null;
+  return (
+    <section aria-label="reservations">
+      {near.map((v) => <p key={v.id} class="why" title={v.note}>{v.active ? 'Now ' : ''}{sentence(v)}{v.note && <span class="faint"> ({v.note})</span>}</p>)}
+      {list.length > near.length && <p class="small"><a href="/manage/reservations">{plural(list.length - near.length, 'later reservation')}</a></p>}
+    </section>
   );
 }
 
@@ -163,6 +178,12 @@ function Start({ job, now }: { job: Job; now: number }) {
   return job.startUnknown ? <span class="faint" title={job.startUnknown}>not known</span> : null;
 }
 
+// End says when the first running attempt of a job is expected to end.
+function End({ job, now }: { job: Job; now: number }) {
+  const e = job.expectedEnd;
+  return e ? <span title={`${e.attempts > 1 ? `the first of ${e.attempts} attempts; ` : ''}expected: ${clock(e.likely)}; nine in ten end from ${clock(e.earliest)} to ${clock(e.latest)}`}>{endsIn(e, now)}</span> : null;
+}
+
 // JobName is the name of a job, with the number of an experiment, because names repeat.
 function JobName({ job }: { job: Job }) {
   if (hidden(job)) return <span class="faint cut" title="You have no role in its workspace. It is here because it decides how long others wait.">not yours to see</span>;
@@ -184,6 +205,7 @@ function Queue({ jobs, pools, mixed, reload }: { jobs: Job[]; pools: ResourcePoo
     { key: 'pool', title: 'Pool', hidden: !mixed, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
     { key: 'why', title: 'Why it waits', width: 'minmax(14rem, 5fr)', render: (j) => <span class="two" title={j.waitingReason}>{j.waitingReason}</span> },
     { key: 'start', title: 'Starts', width: '6rem', sort: (j) => j.estimatedStart ?? (j.startUnknown ? '9' : ''), render: (j) => <Start job={j} now={now} /> },
+    { key: 'end', title: 'Ends', width: '7.5rem', sort: (j) => j.expectedEnd?.likely ?? '', render: (j) => <End job={j} now={now} /> },
     { key: 'progress', title: 'Progress', hidden: true, width: '8rem', sort: (j) => j.progress ?? -1, render: (j) => <Progress value={j.progress} /> },
     { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
     { key: 'weight', title: 'Weight', hidden: true, width: '5.25rem', right: true, sort: (j) => j.weight, render: (j) => <span class="num">{j.weight}</span> },

@@ -24,7 +24,7 @@ const most = 6; // of a group
 
 const pages: [string, string][] = [
   ['Experiments', '/experiments'], ['Tasks', '/tasks'], ['Models', '/models'], ['Search in logs', '/logs'], ['Workspaces', '/workspaces'], ['Cluster: nodes', '/cluster'], ['Cluster: queue', '/cluster?tab=queue'],
-  ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['Quotas', '/manage/quotas'], ['Usage', '/manage/usage'], ['My settings', '/settings'], ['My sign-ins', '/settings'],
+  ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['Reservations', '/manage/reservations'], ['Quotas', '/manage/quotas'], ['Usage', '/manage/usage'], ['My settings', '/settings'], ['My sign-ins', '/settings'],
 ];
 const adminPages: [string, string][] = [['Groups', '/manage/groups'], ['Roles', '/manage/roles'], ['Pool bindings', '/manage/pools'], ['Audit trail', '/manage/audit']];
 

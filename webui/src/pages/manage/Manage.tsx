@@ -1,4 +1,4 @@
-// What is managed for everybody: users, groups, roles, access tokens, secrets, webhooks, templates, policies, pools, quotas, the
+// What is managed for everybody: users, groups, roles, access tokens, secrets, webhooks, templates, policies, pools, reservations, quotas, the
 // cluster's message; the audit trail, warnings of security, and usage.
 import type { ComponentType } from 'preact';
 import { lazy } from '../../lib/lazy';
@@ -26,6 +26,7 @@ const parts: Part[] = [
   { key: 'templates', title: 'Templates', part: lazy(() => import('./Templates').then((m) => m.Templates)) },
   { key: 'policies', title: 'Policies', part: lazy(() => import('./Policies').then((m) => () => <m.Policies may={!!me.value?.admin} />)) },
   { key: 'pools', title: 'Pools', admin: true, part: lazy(() => import('./Pools').then((m) => m.Pools)) },
+  { key: 'reservations', title: 'Reservations', part: lazy(() => import('./Reservations').then((m) => m.Reservations)) },
   { key: 'quotas', title: 'Quotas', part: lazy(() => import('./Quotas').then((m) => m.Quotas)) },
   { key: 'usage', title: 'Usage', part: lazy(() => import('./Usage').then((m) => m.Usage)) },
   { key: 'audit', title: 'Audit trail', admin: true, part: lazy(() => import('./Audit').then((m) => m.Audit)) },
