@@ -57,8 +57,11 @@ func frontText(f *search.FrontOutlook) string {
 // frontOf adds the results of the front to the outlook of an experiment.
 func frontOf(ctx context.Context, db *database.DB, e Experiment, w *v1.SearchOutlook) error {
 	var o search.Outlook
-	if w.Front == nil || json.Unmarshal(e.Outlook, &o) != nil {
+	if w.Front == nil {
 		return nil
+	}
+	if err := json.Unmarshal(e.Outlook, &o); err != nil {
+		return fmt.Errorf("the outlook of experiment %d: %w", e.ID, err)
 	}
 	numbers := each.Of(o.Front.Points, func(p search.FrontResult) int { return p.Trial })
 	ids, err := database.Map[int, int](ctx, db, `SELECT number, id FROM trials WHERE experiment_id = $1 AND number = ANY($2)`, e.ID, numbers)

@@ -136,8 +136,10 @@ func validations(batch []*database.Queued[*Report], gains []gained, facts map[in
 		if v.Metric, v.Unfit, err = summary.FiniteIn(values[*f.Metric]); err == nil && f.TimeMetric != nil && gains[i].time {
 			v.Time, _, err = summary.FiniteIn(values[*f.TimeMetric])
 		}
-		if err == nil && len(f.Objectives) > 0 {
-			v.Values, err = valuesOf(f.Objectives, values)
+		// Objectives that are no list of metrics were imported, and their search does not run here: the reports of others must not fail with them.
+		var several objectives.List
+		if len(f.Objectives) > 0 && json.Unmarshal(f.Objectives, &several) == nil && err == nil {
+			v.Values, err = valuesOf(several, values)
 		}
 		if err != nil {
 			return nil, err
@@ -148,11 +150,7 @@ func validations(batch []*database.Queued[*Report], gains []gained, facts map[in
 }
 
 // valuesOf returns the metrics of a report that a search with several metrics compares.
-func valuesOf(config []byte, reported map[string]json.RawMessage) (map[string]any, error) {
-	var list objectives.List
-	if json.Unmarshal(config, &list) != nil { // it was imported, and its search does not run here: the reports of others must not fail with it
-		return nil, nil
-	}
+func valuesOf(list objectives.List, reported map[string]json.RawMessage) (map[string]any, error) {
 	values := map[string]any{}
 	for _, m := range list {
 		number, unfit, err := summary.FiniteIn(reported[m.Name])

@@ -51,10 +51,10 @@ func (g *goals) whole(trial int, v Validation) Validation {
 func (g *goals) judge(v Validation, sign float64) (r Result, values []float64, why string) {
 	diverged := false
 	for _, m := range g.list {
-		value, unfit := v.Values[m.Name], ""
+		value := v.Values[m.Name]
 		f, isNumber := value.(float64)
 		if !isNumber {
-			unfit, _ = value.(string)
+			unfit, _ := value.(string)
 			worst, why := unfitMetric(m.Name, "searcher.metrics", unfit, v.Steps)
 			if why != "" {
 				return r, nil, why
