@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -77,6 +78,7 @@ func (g goTests) run(ctx context.Context, to outputs) goResult {
 	readErr := all.read(stdout)
 	err = cmd.Wait()
 	all.printLongest()
+	all.printTurned()
 	result := g.judge(all)
 	var exit *exec.ExitError
 	switch {
@@ -154,6 +156,7 @@ type reading struct {
 	packages map[string]*testedPackage
 	order    []string
 	times    []testTime // of tests of the top level
+	turned   []string   // tests that another commit runs
 }
 
 type testTime struct {
@@ -174,6 +177,15 @@ func (r *reading) printLongest() {
 			fmt.Fprintln(r.to, "the longest tests:")
 		}
 		fmt.Fprintf(r.to, "  %4.0fs %s\n", t.seconds, t.test)
+	}
+}
+
+// turnMark begins the reason of a test that another commit runs (nomad/servers/turn).
+const turnMark = "not this commit's turn"
+
+func (r *reading) printTurned() {
+	if len(r.turned) > 0 {
+		fmt.Fprintf(r.to, "left to other commits and to the night: %s\n", strings.Join(r.turned, ", "))
 	}
 }
 
@@ -229,6 +241,9 @@ func (r *reading) take(e event) {
 		p.ofPackage(e, to)
 		p.late = p.late || p.settled && ended
 	} else {
+		if e.Action == "skip" && bytes.Contains(p.printed(e.Test), []byte(turnMark)) {
+			r.turned = append(r.turned, e.Test)
+		}
 		p.ofTest(e)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // checkpoints is a program that stores a checkpoint.
@@ -56,6 +57,7 @@ func (u linked) runs(script string, config ...string) string {
 // and exec their commands, shells, generic tasks and trials run as these accounts, which cannot read
 // what belongs to another's tasks.
 func TestLinkedAccounts(t *testing.T) {
+	turn.First(t)
 	if os.Geteuid() != 0 {
 		t.Skip("tasks run as other accounts only if Nomad's client is root")
 	}

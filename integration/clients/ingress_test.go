@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // headersProgram answers with the headers that it sees, and tries to set cookies of ours.
@@ -78,6 +79,7 @@ func stranger(t *testing.T, r *rig.Rig) *surfer {
 // about each request. The data do not pass through the master: a cell runs over a WebSocket while
 // no master runs. The master answers requests for tasks that are queued or have ended.
 func TestTraefikLeadsToTasks(t *testing.T) {
+	turn.Second(t)
 	r, dir := rig.NewOwn(t, "ingress")
 	port := freePort(t)
 	r.StartCluster(t, dir, local.Options{Name: "ingress", Slots: 2, Master: local.Master{

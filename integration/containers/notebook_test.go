@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // labConfig returns the configuration of a notebook whose Python finds its packages in a
@@ -78,6 +79,7 @@ environment:
 // TestNotebookUnderExec tests JupyterLab with the exec driver: in a chroot with the system's
 // Python and the packages of the node's chroot_env.
 func TestNotebookUnderExec(t *testing.T) {
+	turn.First(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the exec driver needs root")
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 const elasticConfig = `
@@ -158,6 +159,7 @@ func freePort(t *testing.T) int {
 // TestAutoscaler: nomad-autoscaler grows a pool from no node for a gang that waits, and not for what no
 // node can hold; it removes the node that is idle and not the one that works, and the last one too.
 func TestAutoscaler(t *testing.T) {
+	turn.Second(t)
 	r, dir := rig.NewOwn(t, "elastic")
 	r.StartCluster(t, dir, local.Options{Name: "elastic", Ephemeral: true, Master: local.Master{Config: fmt.Sprintf(elasticConfig, filepath.Join(dir, "checkpoints"))}})
 	c := &cloud{t: t, r: r, nodes: map[string]bool{}}

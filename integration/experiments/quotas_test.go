@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 const quotaSlots = 8
@@ -65,6 +66,7 @@ func (s sharedPool) says(t *testing.T, experiment int, want string) {
 // TestQuotasOnACluster: a workspace uses idle slots up to its hard bound and no further, gives back
 // with checkpoints what is over its soft bound, and starts nothing when its slot-hours are used up.
 func TestQuotasOnACluster(t *testing.T) {
+	turn.First(t)
 	s := startSharedPool(t)
 	s.det(t, "quota", "set", "-w", "product", "--resource-pool", "shared", "--soft", "4", "--hard", "6")
 	product := s.Train(t, "product", quotaSlots)

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers/proc"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // ownConfig is the configuration of masters whose tasks run in a separate node pool, so that no dead
@@ -42,6 +43,7 @@ server {
 // TestFaultsOnAClusterOfItsOwn has faults that would break other tests of a shared cluster. Its cluster
 // has two masters, access control, and a Nomad that declares nodes lost early.
 func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
+	turn.Second(t)
 	t.Parallel()
 	elsewhere := newCollector(t)
 	r := startOwn(t, elsewhere)

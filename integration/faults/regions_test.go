@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // regionsConfig is the configuration of a master with pools in two regions of Nomad; %[2]s has the second one.
@@ -36,6 +37,7 @@ resource_pools:
 // TestTwoRegions has a second region of Nomad, with servers and a client of its own and not federated with the first. It
 // hangs, and it dies, and all the time the first region works as if it were alone; then it goes on.
 func TestTwoRegions(t *testing.T) {
+	turn.First(t)
 	t.Parallel()
 	if rig.Guarded() {
 		t.Skip("the Nomad of the second region runs without access control, and its services would need tokens of Consul")

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // hunted reports a better metric the nearer its x is to 0.3. While a file "wait" exists in the folder
@@ -78,6 +79,7 @@ type hunt struct {
 // and other trials use their slots. Meanwhile a trial is killed, a node dies and the master is killed.
 // None of this counts as a failure of a trial, and the decisions of the search follow from its events.
 func TestASearchSurvives(t *testing.T) {
+	turn.First(t)
 	t.Parallel()
 	h := startHunt(t)
 	h.survivesAll(t)

@@ -8,11 +8,13 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestDataStore: the records of an example are made once in a folder of the node, as operators prepare it for
 // everybody, and read by the next trial; without such a folder they are in the allocation's.
 func TestDataStore(t *testing.T) {
+	turn.Second(t)
 	t.Parallel()
 	r := rig.Start(t)
 	code := filepath.Join(r.Root, "plugins", "harness", "examples", "waves_data")

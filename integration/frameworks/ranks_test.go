@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // ranksBatches is the length of the trainings: three epochs and a half of 12 batches.
@@ -107,6 +108,7 @@ max_restarts: %d
 // batches: their losses differ by rounding alone. A training over two nodes, one of whose workers is killed in
 // the middle of an epoch, resumes with the next batch and ends with the same weights, bit by bit.
 func TestRanksLearnTheSame(t *testing.T) {
+	turn.First(t)
 	t.Parallel()
 	needsMounts(t)
 	python := rig.PythonOf(t, "torch")

@@ -10,12 +10,14 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestAccessGuide runs every command of docs/operate/access.md in its order, as an administrator of a cluster without
 // roles, and switches roles on where the page says so. There the master gets the variable of
 // `det deploy local cluster-up --initial-user-password`, and the later commands sign in with this password.
 func TestAccessGuide(t *testing.T) {
+	turn.Second(t)
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "access")
 	config := rig.MasterConfig(dir)

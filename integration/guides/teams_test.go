@@ -9,11 +9,13 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestTeamsGuide runs every command of docs/teams.md in its order on a cluster with roles, as the
 // person who leads the team; an administrator has done what the page expects.
 func TestTeamsGuide(t *testing.T) {
+	turn.First(t)
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "teams")
 	r.StartCluster(t, dir, local.Options{Name: "teams", Master: local.Master{Config: rig.MasterConfig(dir) + "security: {authz: {type: rbac}}\n"}})

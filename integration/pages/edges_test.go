@@ -8,11 +8,13 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestEdges is the pages where things are not as usual: webui/test/edges.mjs. It has a cluster of its own, because
 // the stories of TestUI count what lists show.
 func TestEdges(t *testing.T) {
+	turn.Second(t)
 	rig.BrowserTools(t)
 	r, dir := rig.NewOwn(t, "edges")
 	t.Cleanup(func() { rig.RemoveOwn(t, r, dir) })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // aclConfig is the configuration of masters that tasks find through Consul.
@@ -28,6 +29,7 @@ resource_pools:
 // TestGuardedCluster runs on Nomad and Consul with access control and the documented policies. A
 // training completes, also when its master is killed, and the master's tokens allow nothing else.
 func TestGuardedCluster(t *testing.T) {
+	turn.First(t)
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "acl")
 	r.StartCluster(t, dir, local.Options{Name: "guarded", ConsulACL: true,

@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // endless serves a page and an answer without an end at a port, and prints a line each second.
@@ -58,6 +59,7 @@ const within = time.Minute
 // the provider manages by SCIM. When the provider takes the person out of the group, the open streams, the pages of tasks
 // and the tunnels of both end within a minute.
 func TestAGroupTakenAwayAtTheProvider(t *testing.T) {
+	turn.First(t)
 	node, chromium := rig.BrowserTools(t)
 	r, dir := rig.NewOwn(t, "group")
 	secret := rig.Write(t, dir, "scim", "a secret token of the provider")
@@ -73,6 +75,7 @@ func TestAGroupTakenAwayAtTheProvider(t *testing.T) {
 // TestAGroupTakenAwayWithoutSCIM: the same with OpenID Connect alone. The provider tells nobody; the master asks it, with
 // refresh tokens that are valid once.
 func TestAGroupTakenAwayWithoutSCIM(t *testing.T) {
+	turn.Second(t)
 	node, chromium := rig.BrowserTools(t)
 	r, dir := rig.NewOwn(t, "asked")
 	issuer := startWithProvider(t, r, dir, "scopes: [profile, email, groups], groups_claim: groups, sync_groups: create, offline_access: consent", "", map[string]any{"preferred_username": "grace", "groups": []string{"vision"}})

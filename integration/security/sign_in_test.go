@@ -17,11 +17,13 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestSignInOfTools: det signs in with an identity provider with a pasted address and with a device
 // code, and Determined's own det with a pasted address.
 func TestSignInOfTools(t *testing.T) {
+	turn.Second(t)
 	free := take(t, "49176") // where det listens; before the cluster starts, whose connections could use it
 	port, err := servers.FreePort()
 	if err != nil {
@@ -158,7 +160,19 @@ func take(t *testing.T, port string) (free func()) {
 // signInHeadless signs det in as the person 7 of the provider, with an address that the person pastes.
 func signInHeadless(t *testing.T, cmd *exec.Cmd) *identitytest.Browser {
 	t.Helper()
-	browser, address := identitytest.NewBrowser(t), ""
+	browser := identitytest.NewBrowser(t)
+	headless(t, cmd, browser, func(address string) {
+		if code, page := browser.SignIn("7", "POST", address); code != 303 {
+			t.Fatalf("%d %s", code, page)
+		}
+	})
+	return browser
+}
+
+// headless signs det in as grace with an address that the person opens, and one that the person pastes.
+func headless(t *testing.T, cmd *exec.Cmd, browser *identitytest.Browser, signIn func(address string)) {
+	t.Helper()
+	address := ""
 	in, out := pipes(t, cmd)
 	for address == "" {
 		line, err := out.ReadString('\n')
@@ -169,9 +183,7 @@ func signInHeadless(t *testing.T, cmd *exec.Cmd) *identitytest.Browser {
 			address, _, _ = strings.Cut(rest, "'")
 		}
 	}
-	if code, page := browser.SignIn("7", "POST", address); code != 303 {
-		t.Fatalf("%d %s", code, page)
-	}
+	signIn(address)
 	if _, err := io.WriteString(in, browser.Last+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +192,6 @@ func signInHeadless(t *testing.T, cmd *exec.Cmd) *identitytest.Browser {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	return browser
 }
 
 // pipes starts a program, and returns its input and its output.

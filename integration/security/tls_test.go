@@ -26,6 +26,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // tlsConfig is the configuration of a master whose tasks store checkpoints in S3, with credentials
@@ -51,6 +52,7 @@ with core.init() as context:
 // TestTLS: Nomad, Consul, Vault and the master use TLS with certificates of a private authority. A
 // training completes, and a client that trusts another authority gets an error that says what to do.
 func TestTLS(t *testing.T) {
+	turn.Second(t)
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "tls")
 	files := authority(t, filepath.Join(dir, "tls"))

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/objecttest"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // A cloud is one kind of object storage, on a cluster that several share.
@@ -46,6 +47,7 @@ const serviceAccount = `{"type": "service_account", "client_email": "tests@examp
 // TestCheckpointsInOtherClouds stores checkpoints in Google's and Azure's storage, restores, downloads and
 // removes them, keeps the folder of a program that knows only signals, and opens a TensorBoard; the credentials are in Vault.
 func TestCheckpointsInOtherClouds(t *testing.T) {
+	turn.First(t)
 	t.Parallel()
 	google, azure := objecttest.StartGCS(t, "detent"), objecttest.StartAzure(t)
 	own, dir := rig.NewOwn(t, "clouds")

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 const secretsConfig = `
@@ -53,6 +54,7 @@ sys.exit(1 if "RELEASE" in os.environ else 0)
 // TestSecretsOfUsers mounts secrets of a real Vault in an experiment and in a command: those who may, where
 // they may, until the operators take the right away; the values are nowhere else.
 func TestSecretsOfUsers(t *testing.T) {
+	turn.Second(t)
 	t.Parallel()
 	own, dir := rig.NewOwn(t, "secrets")
 	r := &s3rig{Rig: own}

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 const teamsConfig = `
@@ -51,6 +52,7 @@ type teamsRig struct {
 // reached: each endpoint that names an object, each list, requests whose bodies name objects, the bucket, Vault, Nomad, Consul,
 // the gateway of a task, and the files of the node.
 func TestTwoTeams(t *testing.T) {
+	turn.Second(t)
 	t.Parallel()
 	own, dir := rig.NewOwn(t, "two-teams")
 	s := &s3rig{Rig: own, gate: newGate(t), driver: "raw_exec"}

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/nomad/servers/turn"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
 )
 
@@ -124,6 +125,7 @@ func TestPoolsOfTheMaster(t *testing.T) {
 // TestGPUsInTheCluster: the nodes of a cluster have GPUs when Up returns, and Nomad soon reports changes
 // of their state files.
 func TestGPUsInTheCluster(t *testing.T) {
+	turn.First(t)
 	ctx, opts := t.Context(), testOptions(t)
 	opts.GPUs = GPUs{Binary: filepath.Join(t.TempDir(), "det-gpu"), Simulated: 4}
 	cmd := exec.Command("go", "build", "-o", opts.GPUs.Binary, "../../plugins/gpu")

@@ -15,6 +15,7 @@ import (
 	files "github.com/detent-ml/detent/nomad"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/proc"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 func part(t *testing.T, c *Cluster, name string) Part {
@@ -39,6 +40,7 @@ func one(t *testing.T, p Part) proc.ID {
 // TestMasterLivesThroughEverything runs a stand-in of the master as the real job and ends one part after
 // the other under it.
 func TestMasterLivesThroughEverything(t *testing.T) {
+	turn.Second(t)
 	ctx, opts := t.Context(), testOptions(t)
 	opts.Master = Master{
 		Binary: fakeMaster(t),
@@ -211,6 +213,7 @@ func TestMasterThatDoesNotStartIsExplained(t *testing.T) {
 }
 
 func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
+	turn.Second(t)
 	ctx, opts := t.Context(), testOptions(t)
 	opts.Slots = 3
 	opts.Master = Master{Binary: fakeMaster(t), Count: 2}

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestVaultAndItsStore: both start with their configuration, keep their data, and Vault is unsealed at every restart.
 func TestVaultAndItsStore(t *testing.T) {
+	turn.First(t)
 	for _, name := range []string{"vault", "weed"} {
 		if _, found, err := servers.Find(t.Context(), name); err != nil || !found {
 			t.Skipf("%s is neither on PATH nor built; just test-servers builds it (%v)", name, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 	"github.com/detent-ml/detent/plugins/notice/cloud/cloudtest"
 )
 
@@ -170,6 +171,7 @@ func (s *site) give(t *testing.T) {
 // TestNotices runs the job in a Nomad with access control: without its policy the program says which one is
 // missing; with it, notices come, stay while the metadata service or Nomad's client is away, and go.
 func TestNotices(t *testing.T) {
+	turn.Second(t)
 	s := startSite(t, "aws", nomadtest.Options{ACL: true})
 	s.heard(t, s.start(t), "nomad acl policy apply -namespace det-notice -job det-notice det-notice nomad/policies/det-notice.policy.hcl")
 	s.give(t)
