@@ -22,7 +22,7 @@ func (d Deps) list(ctx context.Context, c *rest.Call, req *v1.GetReservationsReq
 	}
 	list, page, err := rest.Cut(list, req.Window)
 	shown := each.Of(list, func(v Reservation) v1.Reservation { return v.wire(c.Who(), time.Now()) })
-	return &v1.GetReservationsResponse{Reservations: shown, Pagination: &page}, err
+	return &v1.GetReservationsResponse{Reservations: shown, Pagination: page}, err
 }
 
 // wire is a reservation for a caller. Everybody who waits for slots may know when slots are reserved; for whom and why is known to those who see
