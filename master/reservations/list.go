@@ -29,7 +29,7 @@ func (d Deps) list(ctx context.Context, c *rest.Call, req *v1.GetReservationsReq
 // the workspace.
 func (v Reservation) wire(to auth.Who, now time.Time) v1.Reservation {
 	out := v1.Reservation{ID: v.ID, ResourcePool: v.Pool, Slots: v.Slots, Agents: v.NodeNames, StartTime: v.BeginsAt, EndTime: v.EndsAt,
-		CreatedTime: v.CreatedAt, Active: !now.Before(v.BeginsAt)}
+		Active: !now.Before(v.BeginsAt)}
 	if v.WorkspaceID != nil && !auth.Sees(to, auth.Object{Kind: v1.KindWorkspace, WorkspaceID: *v.WorkspaceID, OwnerID: v.WorkspaceOwner}) {
 		return out
 	}

@@ -27,7 +27,6 @@ type Reservation struct {
 	EndTime       time.Time `json:"endTime"`
 	Note          string    `json:"note"`
 	CreatedBy     string    `json:"createdBy"`
-	CreatedTime   time.Time `json:"createdTime"`
 	Active        bool      `json:"active"` // it has begun
 }
 
