@@ -30,6 +30,7 @@ func TestFlagsHaveEffects(t *testing.T) {
 		{"det-master/serve/--config det-master/serve/--set det-master/check-config/--config det-master/check-config/--set", "master TestFlagsOfTheConfiguration"},
 		{"det-master/import/--from det-master/import/--dry-run det-master/import/--logs det-master/import/--verify det-master/import/--workspace-prefix det-master/import/--config det-master/import/--set", "master TestImport"},
 		{"det-master/import/--from-token-file det-master/import/--old-host", "master TestImportRefuses"},
+		{"det-master/import/--partial", "master TestImportOfAPart"},
 	})
 }
 

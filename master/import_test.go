@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,5 +116,48 @@ func TestImportRefuses(t *testing.T) {
 		if err := c.ExecuteContext(t.Context()); err == nil || status(err) != 1 || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// TestImportOfAPart: whoever sees only a part of an old cluster must accept that with a flag. The old master has no objects.
+func TestImportOfAPart(t *testing.T) {
+	t.Setenv("DETENT_DATABASE", "")
+	t.Setenv("DETENT_IMPORT_TOKEN", "abc")
+	d := rowtest.New(t)
+	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api/v1/master":
+			fmt.Fprint(w, `{"version": "0.38.1", "clusterId": "0ce10c61-8f64-41f2-b4c6-8eb2ef509e04", "rbacEnabled": true}`)
+		case r.URL.Path == "/api/v1/me":
+			fmt.Fprint(w, `{"user": {"username": "ada", "admin": true}}`)
+		case r.URL.Path == "/api/v1/permissions/summary": // a ClusterAdmin of one workspace
+			fmt.Fprint(w, `{"roles": [{"roleId": 1, "name": "ClusterAdmin"}], "assignments": [{"roleId": 1, "scopeWorkspaceIds": [3], "scopeCluster": false}]}`)
+		case strings.Contains(r.URL.Path, "/allocation"):
+			http.NotFound(w, r)
+		default:
+			fmt.Fprint(w, "{}")
+		}
+	}))
+	defer old.Close()
+	for _, line := range []struct {
+		more      []string
+		fails     bool
+		out, errs string
+	}{
+		{nil, true, "", "ada is no ClusterAdmin of the old cluster and sees only a part of it: 0 workspaces (), 0 experiments, 0 models and 0 users"},
+		{[]string{"--dry-run"}, false, "note: this is only a part of the old cluster", ""},
+		{[]string{"--partial"}, false, "imported cluster 0ce10c61-8f64-41f2-b4c6-8eb2ef509e04", ""},
+	} {
+		c := command()
+		c.SetArgs(append([]string{"import", "--set", "database=" + d.DSN, "--from", old.URL}, line.more...))
+		var out bytes.Buffer
+		c.SetOut(&out)
+		err := c.ExecuteContext(t.Context())
+		if (err != nil) != line.fails || err != nil && !strings.Contains(err.Error(), line.errs) || !strings.Contains(out.String(), line.out) {
+			t.Errorf("%v: %v\n%s", line.more, err, &out)
+		}
+	}
+	if n := d.Int(`SELECT count(*) FROM imports WHERE partial`); n != 1 {
+		t.Errorf("%d imports are of a part", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -89,7 +90,7 @@ func command() *cobra.Command {
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
 		fmt.Fprintln(cmd.OutOrStdout(), cmd.Root().Name(), "version", v1.Version)
 	}}
-	bring := importCommand(func() (server.Config, error) { return server.LoadConfig(file, os.Environ(), set) })
+	bring := importCommand(func() (server.Config, error) { return server.LoadConfig(file, withoutAsker(os.Environ()), set) })
 	bring.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, check, bring, version)
 	return root
@@ -131,6 +132,11 @@ DETENT_IMPORT_PASSWORD, say who asks; --from-token-file names a file with the to
 	f.BoolVar(&o.Verify, "verify", false, "compare metrics, trials and checkpoints of each experiment on both sides at the end, and read a checkpoint of each storage")
 	_ = cmd.MarkFlagRequired("from") // cannot fail: the flag exists
 	return cmd
+}
+
+// withoutAsker is an environment without the variables of who asks the old master, which are no keys of the configuration.
+func withoutAsker(environ []string) []string {
+	return slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "DETENT_IMPORT_") })
 }
 
 // asker is who asks the old master. A secret is never on the command line, which others see.

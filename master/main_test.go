@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"testing"
+
+	"github.com/detent-ml/detent/master/server"
 )
 
 // TestExitStatus: a wrong command line exits with 2, as in det and det-runner; a command that
@@ -20,5 +22,20 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("%v ends with %d (%v), want %d", args, status(err), err, want)
 			}
 		}
+	}
+}
+
+// TestVariablesOfAnImport: the variables that say who asks the old master are no keys of the configuration, so the command starts with them.
+func TestVariablesOfAnImport(t *testing.T) {
+	environ := []string{"DETENT_DATABASE=postgres://a/b"}
+	who, err := asker(func(name string) string {
+		environ = append(environ, name+"=x")
+		return "x"
+	}, "")
+	if err != nil || who.Token != "x" || who.User != "x" || who.Password != "x" {
+		t.Fatalf("%+v, %v", who, err)
+	}
+	if _, err := server.LoadConfig("", environ, nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -177,6 +177,23 @@ func TestTensorBoard(t *testing.T) {
 	}
 }
 
+// TestHParamsOfPyTorch: the sub-folder that add_hparams makes belongs to its run; several of them, or one without a run above it, are runs.
+func TestHParamsOfPyTorch(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"one", "one/1796071928.6138744", "many", "many/1796071928.1", "many/1796071929.1", "alone/1796071928.2", "dated", "dated/2026"} {
+		write(t, filepath.Join(root, dir, "events.out.tfevents.1"), nil)
+	}
+	found, err := findEvents(root)
+	var got []string
+	for _, of := range found {
+		got = append(got, fmt.Sprintf("%s has %d", of.run, len(of.files)))
+	}
+	want := "alone/1796071928.2 has 1, dated has 1, dated/2026 has 1, many has 1, many/1796071928.1 has 1, many/1796071929.1 has 1, one has 2"
+	if strings.Join(got, ", ") != want || err != nil {
+		t.Errorf("%s, %v; want %s", strings.Join(got, ", "), err, want)
+	}
+}
+
 // TestChangedValues: a file that has other values than those which were imported becomes a new run of the trial.
 func TestChangedValues(t *testing.T) {
 	t.Parallel()
@@ -215,7 +232,7 @@ func TestChangedValues(t *testing.T) {
 	}
 }
 
-// TestWandB: runs of a group are trials of one experiment, with configuration, project and summary; a folder that was moved is known again.
+// TestWandB: runs of a group are trials of one experiment, with configuration, project and summary; a folder that was moved, or that is imported alone, is known again.
 func TestWandB(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -231,6 +248,7 @@ func TestWandB(t *testing.T) {
 	write(t, filepath.Join(moved, "offline-run-1-shapes01/run-shapes01.wandb"), whole)
 	w.good("experiment 1\n", "wandb", moved)
 	w.good("0 new values", "wandb", moved)
+	w.good("0 new values", "wandb", filepath.Join(moved, "offline-run-1-shapes01")) // the run alone
 	if losses, accuracies := w.reports(1, training, "loss"), w.reports(1, validation, "val/accuracy"); len(losses) != 41 || losses[52] != 0.5 || len(accuracies) != 20 || accuracies[9] != 0.25 {
 		t.Errorf("losses %v, accuracies %v", losses, accuracies)
 	}

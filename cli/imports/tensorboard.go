@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -180,6 +181,7 @@ func findEvents(root string) ([]events, error) {
 	if err != nil {
 		return nil, err
 	}
+	joinHParams(found)
 	var list []events
 	for _, run := range slices.Sorted(maps.Keys(found)) {
 		files := found[run]
@@ -187,6 +189,26 @@ func findEvents(root string) ([]events, error) {
 		list = append(list, events{run, files})
 	}
 	return list, nil
+}
+
+// hparamsFolder is the name of the sub-folder in which add_hparams of PyTorch's SummaryWriter stores hyperparameters: the time.
+var hparamsFolder = regexp.MustCompile(`^[0-9]{9,11}\.[0-9]+$`)
+
+// joinHParams lets a run have the hyperparameters that its program stored with add_hparams. If there are several sub-folders of
+// hyperparameters, nothing says which of them trained: they remain runs of their own, as in TensorBoard.
+func joinHParams(found map[string][]eventFile) {
+	folders := map[string][]string{}
+	for run := range found {
+		if parent := path.Dir(run); hparamsFolder.MatchString(path.Base(run)) && found[parent] != nil {
+			folders[parent] = append(folders[parent], run)
+		}
+	}
+	for parent, runs := range folders {
+		if len(runs) == 1 {
+			found[parent] = append(found[parent], found[runs[0]]...)
+			delete(found, runs[0])
+		}
+	}
 }
 
 // runOf is the run of a folder, and the group of its metrics if the name of the folder says one.

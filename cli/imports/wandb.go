@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ type logged struct {
 	about wandb.Run
 	files []string // below the folder
 }
+
+// runFolder is the name of a folder that W&B makes for a run, such as offline-run-20261130_120000-shapes01.
+var runFolder = regexp.MustCompile(`^(offline-)?run-`)
 
 // set identifies the experiment of a run.
 func (l logged) set() string {
@@ -166,7 +170,11 @@ func readLogged(root string, of logged, m *mark) (*run, error) {
 			return nil, err
 		}
 		known := path.Base(name) // in a folder that was moved, too
-		if dir := path.Base(path.Dir(name)); dir != "." {
+		dir := path.Base(path.Dir(name))
+		if base := filepath.Base(root); dir == "." && runFolder.MatchString(base) { // somebody imports one run alone
+			dir = base
+		}
+		if dir != "." {
 			known = dir + "/" + known
 		}
 		before := m.read(known)

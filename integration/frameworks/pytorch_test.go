@@ -50,6 +50,12 @@ resource_pools:
 		"script":           func(t *testing.T) { learns(t, ends(t, r, script)) },
 		"sentences":        func(t *testing.T) { sentences(t, r, letters) },
 	}
+	for name, a := range autologs {
+		if name == "scikit-learn" || rig.Thorough() {
+			id := a.submit(t, r)
+			parts["autologging of "+name] = func(t *testing.T) { a.ends(t, r, id) }
+		}
+	}
 	if rig.Thorough() { // Transformers and Lightning themselves are tested with the Python package
 		kinds, lightning := submitted(t, r, "shapes_pytorch", "adaptive.yaml"), submitted(t, r, "rings_mlflow", "lightning.yaml")
 		parts["search for shapes"] = func(t *testing.T) { searched(t, r, kinds, 4, 4*32) } // an epoch has 32 batches

@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +40,7 @@ const (
 
 // A program that uses its secrets, prints them as no program should, and then waits for its file.
 const usesSecrets = `
-import hashlib, json, os, pathlib, sys, time
+import base64, hashlib, json, os, pathlib, sys, time, urllib.request
 
 def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -46,6 +49,10 @@ account = pathlib.Path(os.environ["ACCOUNT_FILE"])
 print("token", digest(os.environ["TRACKER_TOKEN"]), "account", digest(json.loads(account.read_text())["key"]), "own", digest(os.environ["OWN_TOKEN"]), flush=True)
 print("below", account.parent == pathlib.Path(os.environ["DET_SECRETS_DIR"]), "mode", oct(account.stat().st_mode & 0o777), flush=True)
 print("printed:", os.environ["TRACKER_TOKEN"], account.read_text(), file=sys.stderr, flush=True)
+if "WANDB_BASE_URL" in os.environ:  # as W&B's client signs in
+    said = {name: value for name, value in os.environ.items() if name.startswith("WANDB_") and name != "WANDB_API_KEY"}
+    key = base64.b64encode(("api:" + os.environ["WANDB_API_KEY"]).encode()).decode()
+    urllib.request.urlopen(urllib.request.Request(os.environ["WANDB_BASE_URL"] + "/graphql", json.dumps(said).encode(), {"Authorization": "Basic " + key}))
 while "RELEASE" in os.environ and not os.path.exists(os.environ["RELEASE"]):
     time.sleep(0.1)
 sys.exit(1 if "RELEASE" in os.environ else 0)
@@ -77,11 +84,14 @@ func TestSecretsOfUsers(t *testing.T) {
 	t.Run("refusals", func(t *testing.T) { r.refusedSecrets(t, ada, eve, vision.Workspace.ID) })
 
 	release := filepath.Join(dir, "release")
-	id := ada.Submit(t, r.mounts(t, "vision", "max_restarts: 3", `"RELEASE=`+release+`"`), map[string]string{"uses.py": usesSecrets})
+	tracker, heard := wandbsServer(t)
+	config := r.mounts(t, "vision", "max_restarts: 3\nintegrations: {wandb: {entity: vision, project: shapes, base_url: '"+tracker+"'}}", `"RELEASE=`+release+`"`)
+	id := ada.Submit(t, config+"    - {name: tracker, key: token, env: WANDB_API_KEY}\n", map[string]string{"uses.py": usesSecrets})
 	said := fmt.Sprintf("token %s account %s own %s", digest(trackerToken), digest(trackerSecret), digest(adasToken))
 	ada.WaitLog(t, id, "printed:")
 	log := ada.Log(t, id)
 	rig.Holds(t, "its log", log, said, "below True mode 0o400", "printed: ******** ********")
+	t.Run("W&B", func(t *testing.T) { beside(t, ada, id, <-heard) })
 	t.Run("in a command", func(t *testing.T) { r.commandWithSecrets(t) })
 	t.Run("audit", func(t *testing.T) {
 		out, _, code := r.Run(t, []string{"DET_USER=admin"}, "audit", "list", "--kind", "secret", "--json")
@@ -108,6 +118,39 @@ func TestSecretsOfUsers(t *testing.T) {
 		t.Errorf("%d attempts had the secrets, want 1", n)
 	}
 	t.Run("nowhere else", func(t *testing.T) { r.valuesNowhere(t, id) })
+}
+
+// A signIn is what W&B's client says to its server.
+type signIn struct {
+	user, key string
+	variables map[string]string
+}
+
+// wandbsServer stands in for W&B's server.
+func wandbsServer(t *testing.T) (address string, heard chan signIn) {
+	heard = make(chan signIn, 8)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var said signIn
+		said.user, said.key, _ = r.BasicAuth()
+		if err := json.NewDecoder(r.Body).Decode(&said.variables); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		heard <- said
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, heard
+}
+
+// beside: a trial logs to W&B with the key of a secret, as the run to which the trial's page links.
+func beside(t *testing.T, ada *rig.Rig, id int, said signIn) {
+	trial := ada.Trial(t, id)
+	want := map[string]string{"WANDB_ENTITY": "vision", "WANDB_PROJECT": "shapes", "WANDB_RUN_GROUP": fmt.Sprintf("experiment-%d", id), "WANDB_NAME": fmt.Sprintf("trial-%d", trial.ID),
+		"WANDB_RUN_ID": trial.TaskID, "WANDB_RESUME": "allow"}
+	delete(said.variables, "WANDB_BASE_URL")
+	if said.user != "api" || said.key != trackerToken || !maps.Equal(said.variables, want) {
+		t.Errorf("%s signs in with a key of %d bytes and %v, want %v", said.user, len(said.key), said.variables, want)
+	}
 }
 
 func digest(text string) string {

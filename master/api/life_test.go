@@ -71,12 +71,17 @@ func TestContinueExperiment(t *testing.T) {
 	} {
 		me.post(path, continueBody(id, override)).says(400, words)
 	}
+	// As an import from Determined stores it: its request named the project beside the configuration.
+	if err := r.db.Exec(t.Context(), `UPDATE experiments SET config = config || '{"project": "baseline", "workspace": ""}' WHERE id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
 	done := r.goesOn(id, "ERROR")
 	got := me.post(path, continueBody(id, "name: again\nmax_restarts: 2\nlabels: [b]\nhyperparameters: {lr: 2}\nsearcher: {max_length: {batches: 200}}\nresources: {priority: 7}\n")).ok().tree()
 	<-done
 	for k, want := range map[string]any{"experiment.id": float64(id), "experiment.name": "again", "experiment.state": "STATE_QUEUED",
 		"experiment.config.max_restarts": 2.0, "experiment.config.searcher.max_length.batches": 200.0, "experiment.config.searcher.metric": "loss",
-		"experiment.config.hyperparameters.lr.val": 2.0, "experiment.config.resources.priority": 7.0, "experiment.originalConfig": yaml("hyperparameters: {lr: 1}", "labels: [a]")} {
+		"experiment.config.hyperparameters.lr.val": 2.0, "experiment.config.resources.priority": 7.0, "experiment.config.workspace": "Uncategorized", "experiment.config.project": "Uncategorized",
+		"experiment.originalConfig": yaml("hyperparameters: {lr: 1}", "labels: [a]")} {
 		if at(t, got, k) != want {
 			t.Errorf("%s = %v, want %v", k, at(t, got, k), want)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -137,7 +138,7 @@ func (d Deps) recordWritten(ctx context.Context, to target, id, name string, siz
 // removeUnrecorded removes a file that is not recorded: nobody would find it.
 func (d Deps) removeUnrecorded(ctx context.Context, to target, id, name string) error {
 	ctx = context.WithoutCancel(ctx)
-	if known, why := loggedSize(ctx, d.DB, id, name); why == nil && known == nil {
+	if known, why := loggedSize(ctx, d.DB, id, name); database.Missing(why, nil) == nil && known == nil {
 		return to.remove(ctx, name)
 	}
 	return nil
@@ -232,12 +233,7 @@ func noArtifact(name string) error {
 // put writes a file beside its place and moves it there, so that nobody reads a part of it.
 func (f folderSource) put(_ context.Context, name string, from io.ReaderAt, size int64) error {
 	beside := "detent-upload-" + uuid.NewString()
-	file, err := f.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return unwritten(err, name)
-	}
-	_, err = io.Copy(file, io.NewSectionReader(from, 0, size))
-	err = errors.Join(err, file.Close())
+	err := f.write(beside, from, size)
 	if err == nil {
 		err = f.moveTo(beside, name)
 		if errors.Is(err, fs.ErrNotExist) { // a removal has just removed the empty folder
@@ -245,9 +241,24 @@ func (f folderSource) put(_ context.Context, name string, from io.ReaderAt, size
 		}
 	}
 	if err != nil {
-		return errors.Join(unwritten(err, name), f.Remove(beside))
+		if gone := f.Remove(beside); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(unwritten(err, name), gone)
+		} else {
+			err = unwritten(err, name)
+		}
+		return err
 	}
 	return nil
+}
+
+// write writes a new file.
+func (f folderSource) write(name string, from io.ReaderAt, size int64) error {
+	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, io.NewSectionReader(from, 0, size))
+	return errors.Join(err, file.Close())
 }
 
 func (f folderSource) moveTo(beside, name string) error {

@@ -21,11 +21,37 @@ type upload struct {
 
 const uploadColumns = `SELECT u.id::text, u.checkpoint::text, u.name, u.parts, u.store, u.finished, u.size FROM logged_uploads u`
 
-// addUpload records an upload that has begun.
-func addUpload(ctx context.Context, db *database.DB, checkpoint, name string, parts int, store string) (string, error) {
-	id, err := database.Scalar[string](ctx, db, `INSERT INTO logged_uploads (checkpoint, name, parts, store)
-		SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM logged_uploads WHERE checkpoint = $1 AND NOT finished) < $5 RETURNING id::text`, checkpoint, name, parts, store, maxUploads)
-	return id, database.Missing(database.BadData(err), fault.New(fault.Invalid, "%d files are being sent in parts at once, and no more are allowed: complete or abort their uploads", maxUploads))
+// addUpload records an upload before it begins in the store. Requests for one checkpoint wait for each other, so that they do not pass the limit together.
+func addUpload(ctx context.Context, db *database.DB, checkpoint, name string, parts int) (id string, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if err := tx.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR NO KEY UPDATE`, checkpoint); err != nil {
+			return err
+		}
+		id, err = database.Scalar[string](ctx, tx, `INSERT INTO logged_uploads (checkpoint, name, parts, store)
+			SELECT $1, $2, $3, '' WHERE (SELECT count(*) FROM logged_uploads WHERE checkpoint = $1 AND NOT finished) < $4 RETURNING id::text`, checkpoint, name, parts, maxUploads)
+		return database.Missing(database.BadData(err), fault.New(fault.Invalid, "%d files are being sent in parts at once, and no more are allowed: complete or abort their uploads", maxUploads))
+	})
+	return id, err
+}
+
+// startUpload records the store's name of an upload.
+func startUpload(ctx context.Context, db *database.DB, id, store string) error {
+	ok, err := changedUpload(ctx, db, `UPDATE logged_uploads SET store = $2 WHERE id = $1 RETURNING true`, id, store)
+	if err == nil && !ok {
+		err = fault.New(fault.Conflict, "the checkpoint of the file was removed meanwhile")
+	}
+	return err
+}
+
+// countPart counts a part that the master is about to write, and fails if the files and the parts of the checkpoint have too many bytes with it.
+func countPart(ctx context.Context, db *database.DB, id string, size int64) error {
+	ok, err := changedUpload(ctx, db, `UPDATE logged_uploads u SET sent = u.sent + $2 FROM checkpoints k WHERE u.id = $1 AND k.uuid = u.checkpoint
+		AND k.size + $2 + (SELECT sum(o.sent) FROM logged_uploads o WHERE o.checkpoint = k.uuid AND NOT o.finished) <= $3 RETURNING true`, id, size, int64(maxLoggedBytes))
+	if err == nil && !ok {
+		err = fault.New(fault.TooLarge, "the files, with the parts of those that are not complete, have more than %s; the limit of a run or a model is this: complete or abort uploads",
+			database.SizeText(maxLoggedBytes))
+	}
+	return err
 }
 
 // uploadOf finds the upload of a file.
@@ -43,10 +69,13 @@ func sizeUpload(ctx context.Context, db *database.DB, id string, size int64) err
 	return db.Exec(ctx, `UPDATE logged_uploads SET size = $2 WHERE id = $1`, id, size)
 }
 
-// holdUpload makes a request the only one that completes a file or removes its parts, for holdLasts. It reports whether no other one is that.
+// holdUpload makes a request the only one that completes a file or removes its parts, for holdLasts. It reports whether no other one is that. It
+// waits until nobody registers the checkpoint, and who does that afterwards finds the hold.
 func holdUpload(ctx context.Context, db *database.DB, id, holder string) (bool, error) {
-	return changedUpload(ctx, db, `UPDATE logged_uploads SET holder = $2, held_until = now() + $3::interval
-		WHERE id = $1 AND (held_until IS NULL OR held_until < now()) RETURNING true`, id, holder, holdLasts)
+	return changedUpload(ctx, db, `
+		WITH k AS MATERIALIZED (SELECT k.uuid FROM checkpoints k WHERE k.uuid = (SELECT checkpoint FROM logged_uploads WHERE id = $1) FOR NO KEY UPDATE)
+		UPDATE logged_uploads u SET holder = $2, held_until = now() + $3::interval FROM k
+		WHERE u.id = $1 AND u.checkpoint = k.uuid AND (u.held_until IS NULL OR u.held_until < now()) RETURNING true`, id, holder, holdLasts)
 }
 
 func renewUpload(ctx context.Context, db *database.DB, id, holder string) (bool, error) {
@@ -62,21 +91,53 @@ func changedUpload(ctx context.Context, db *database.DB, sql string, args ...any
 	return ok, database.Missing(err, nil)
 }
 
+// finishUpload records that a file is complete. No client asks about earlier uploads of the file any more.
 func finishUpload(ctx context.Context, db *database.DB, id string) error {
-	return db.Exec(ctx, `UPDATE logged_uploads SET finished = true WHERE id = $1`, id)
+	return db.Exec(ctx, `
+		WITH done AS (UPDATE logged_uploads SET finished = true WHERE id = $1 RETURNING checkpoint, name)
+		DELETE FROM logged_uploads o USING done WHERE o.checkpoint = done.checkpoint AND o.name = done.name AND o.finished AND o.id <> $1`, id)
 }
 
 func removeUpload(ctx context.Context, db *database.DB, id string) error {
-	return db.Exec(ctx, `DELETE FROM logged_uploads WHERE id = $1`, id)
+	return db.Exec(ctx, `WITH a AS (DELETE FROM abandoned_uploads WHERE id = $1) DELETE FROM logged_uploads WHERE id = $1`, id)
+}
+
+// forgetUploads removes complete uploads about which no client asks any more, and those of deleted experiments whose storage has kept the parts for too long.
+func forgetUploads(ctx context.Context, db *database.DB, finished, abandoned time.Duration) error {
+	err := db.Exec(ctx, `DELETE FROM logged_uploads WHERE ctid = ANY(ARRAY(SELECT ctid FROM logged_uploads WHERE finished AND created_at < now() - $1::interval LIMIT 20000))`, finished)
+	if err == nil {
+		err = db.Exec(ctx, `DELETE FROM abandoned_uploads WHERE ctid = ANY(ARRAY(
+			SELECT ctid FROM abandoned_uploads WHERE tried_at IS NOT NULL AND abandoned_at < now() - $1::interval LIMIT 20000))`, abandoned)
+	}
+	return err
 }
 
 // tryUploadLater moves an upload whose parts could not be removed behind the others.
 func tryUploadLater(ctx context.Context, db *database.DB, id string) error {
-	return db.Exec(ctx, `UPDATE logged_uploads SET tried_at = now() WHERE id = $1`, id)
+	return db.Exec(ctx, `WITH a AS (UPDATE abandoned_uploads SET tried_at = now() WHERE id = $1) UPDATE logged_uploads SET tried_at = now() WHERE id = $1`, id)
 }
 
-// oldUploads are some uploads that began so long ago, and those whose files are being removed: first those whose removal nobody has tried.
-func oldUploads(ctx context.Context, db *database.DB, age time.Duration) ([]upload, error) {
-	return database.Rows[upload](ctx, db, uploadColumns+` JOIN checkpoints k ON k.uuid = u.checkpoint JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-		WHERE u.created_at < now() - $1::interval OR k.state = 'DELETED' OR e.desired = 'deleted' ORDER BY u.tried_at NULLS FIRST, u.created_at LIMIT 100`, age)
+// An oldUpload is an upload whose parts are removed, with what locates them: of the configuration, only the storage and what every configuration has.
+type oldUpload struct {
+	upload
+	Abandoned bool   `db:"abandoned"`
+	Config    []byte `db:"config"`
+	Storage   []byte `db:"storage"`
+}
+
+// oldUploads are some uploads that began so long ago, and those whose files are being removed, unless their removal was tried since some time: of each
+// owner one, then the second of each, and so on.
+func oldUploads(ctx context.Context, db *database.DB, age time.Duration, since time.Time) ([]oldUpload, error) {
+	return database.Rows[oldUpload](ctx, db, `
+		WITH old AS (
+			SELECT u.id, u.checkpoint, u.name, u.parts, u.store, u.size, u.created_at, u.tried_at, false AS abandoned, e.owner_id,
+				jsonb_build_object('name', 'x', 'reproducibility', jsonb_build_object('experiment_seed', 0), 'checkpoint_storage', e.config -> 'checkpoint_storage') AS config, s.config AS storage
+			FROM logged_uploads u JOIN checkpoints k ON k.uuid = u.checkpoint JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
+			LEFT JOIN storage_backends s ON s.id = k.storage_id
+			WHERE NOT u.finished AND (u.created_at < now() - $1::interval OR k.state = 'DELETED' OR e.desired = 'deleted')
+			UNION ALL
+			SELECT id, checkpoint, name, parts, store, size, abandoned_at, tried_at, true, owner_id, config, storage FROM abandoned_uploads),
+		turns AS (SELECT *, row_number() OVER (PARTITION BY owner_id ORDER BY tried_at NULLS FIRST, created_at) AS turn FROM old WHERE coalesce(tried_at < $2, true))
+		SELECT id::text, checkpoint::text, name, parts, store, false AS finished, size, abandoned, config, storage FROM turns
+		ORDER BY turn, tried_at NULLS FIRST, created_at LIMIT 100`, age, since)
 }

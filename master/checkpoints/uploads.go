@@ -3,11 +3,7 @@ package checkpoints
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path"
 	"sync"
 	"time"
 
@@ -27,10 +23,12 @@ const (
 	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
 	linkLife       = time.Hour      // and for a download
 	uploadsLast    = 2 * 24 * time.Hour
-	dropWithin     = 30 * time.Second  // the removal of the parts of one file: its storage may be away
-	dropAllWithin  = 2 * time.Minute   // and of those of all, for whose end other chores wait
-	holdLasts      = time.Minute       // for which others wait after the master that holds an upload has died
-	holdWait       = 100 * time.Second // for another request: MLflow's client waits 120 seconds for an answer
+	dropWithin     = 30 * time.Second   // the removal of the parts of one file: its storage may be away
+	dropAllWithin  = 2 * time.Minute    // and of those of all, for whose end other chores wait
+	maxDropErrors  = 10                 // of which the log tells
+	abandonedLast  = 7 * 24 * time.Hour // for which the parts of a deleted experiment are tried again
+	holdLasts      = time.Minute        // for which others wait after the master that holds an upload has died
+	holdWait       = 100 * time.Second  // for another request: MLflow's client waits 120 seconds for an answer
 )
 
 // A PartedBucket is an object storage that the master can write in parts.
@@ -73,17 +71,28 @@ func (d Deps) BeginUpload(ctx context.Context, id, name string, parts int) (uplo
 	if err := d.admitLogged(ctx, id, name, 0); err != nil {
 		return "", nil, err
 	}
-	store, err := to.begin(ctx, name)
-	if err != nil {
+	if upload, err = addUpload(ctx, d.DB, id, name, parts); err != nil {
 		return "", nil, err
 	}
-	if addresses, err = to.signParts(ctx, name, store, parts); err == nil {
-		upload, err = addUpload(ctx, d.DB, id, name, parts, store)
-	}
-	if err != nil {
-		return "", nil, errors.Join(err, to.drop(context.WithoutCancel(ctx), name, store))
+	if addresses, err = d.beginParts(ctx, to, name, upload, parts); err != nil {
+		return "", nil, errors.Join(err, removeUpload(context.WithoutCancel(ctx), d.DB, upload))
 	}
 	return upload, addresses, nil
+}
+
+// beginParts begins the parts of an upload in the store, and records the store's name of them.
+func (d Deps) beginParts(ctx context.Context, to partedTarget, name, upload string, parts int) (addresses []string, err error) {
+	store, err := to.begin(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err = startUpload(ctx, d.DB, upload, store); err == nil {
+		addresses, err = to.signParts(ctx, name, store, parts)
+	}
+	if err != nil {
+		err = errors.Join(err, to.drop(context.WithoutCancel(ctx), name, store))
+	}
+	return addresses, err
 }
 
 // WritePart writes a part of a file.
@@ -107,18 +116,26 @@ func (d Deps) WritePart(ctx context.Context, id, name, upload string, n int, fro
 		return err
 	}
 	defer to.Close()
+	if err := countPart(ctx, d.DB, upload, size); err != nil {
+		return err
+	}
 	return to.putPart(ctx, name, u.Store, n, from, size)
 }
 
 // FinishUpload makes the file of its parts, and records it. A client that got no answer asks again: then the file may be there already, or another
-// request still makes it, for which this one waits.
-func (d Deps) FinishUpload(ctx context.Context, id, name, upload string) error {
+// request still makes it, for which this one waits. may is asked while no other request completes the file and nobody can register it.
+func (d Deps) FinishUpload(ctx context.Context, id, name, upload string, may func(context.Context) error) error {
 	for end := time.Now().Add(holdWait); ; {
 		u, err := uploadOf(ctx, d.DB, id, name, upload)
 		if err != nil || u.Finished {
 			return err
 		}
-		held, err := d.holding(ctx, upload, func(ctx context.Context) error { return d.finishHeld(ctx, id, name, upload) })
+		held, err := d.holding(ctx, upload, func(ctx context.Context) error {
+			if err := may(ctx); err != nil {
+				return err
+			}
+			return d.finishHeld(ctx, id, name, upload)
+		})
 		if held || err != nil {
 			return err
 		}
@@ -152,7 +169,7 @@ func (d Deps) finishHeld(ctx context.Context, id, name, upload string) error {
 	}
 	if err = d.recordWritten(ctx, to, id, name, size); err != nil {
 		switch fault.CodeOf(err) {
-		case fault.Conflict, fault.Invalid, fault.TooLarge: // it cannot be recorded later
+		case fault.Conflict, fault.Invalid, fault.TooLarge, fault.NotFound: // it cannot be recorded later
 			err = errors.Join(err, d.removeUnrecorded(ctx, to, id, name))
 		}
 		return err
@@ -195,9 +212,15 @@ func (d Deps) holding(ctx context.Context, upload string, fn func(ctx context.Co
 	working, cancel := context.WithCancel(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
+		left := holdLasts - holdLasts/4
 		for range sleep.Every(working, holdLasts/4) {
-			if ours, err := renewUpload(working, d.DB, upload, holder); err == nil && !ours {
-				cancel() // the database was away, and another request holds it now
+			within, done := context.WithTimeout(working, holdLasts/8)
+			ours, err := renewUpload(within, d.DB, upload, holder)
+			done()
+			if left -= holdLasts / 4; err == nil && ours {
+				left = holdLasts - holdLasts/4
+			} else if err == nil || left <= 0 {
+				cancel() // the database was away: another request holds it now, or soon
 			}
 		}
 	})
@@ -221,62 +244,14 @@ func (d Deps) DropUpload(ctx context.Context, id, name, upload string) error {
 		if err != nil || u.Finished {
 			return database.Missing(err, nil)
 		}
-		return d.dropParts(ctx, u)
+		k, err := loggedByID(ctx, d.DB, id)
+		if err != nil {
+			return database.Missing(err, nil) // the checkpoint was removed: the chore removes the parts, too
+		}
+		return d.dropParts(ctx, k, u)
 	})
 	if err == nil && !held {
 		err = fault.New(fault.Conflict, "file %s is being completed, or another request removes its parts", name)
-	}
-	return err
-}
-
-func (d Deps) dropParts(ctx context.Context, u upload) error {
-	if !u.Finished {
-		to, err := d.partsOf(ctx, u.Checkpoint, false)
-		if err == nil {
-			err = to.drop(ctx, u.Name, u.Store)
-			if err == nil && u.Size != nil { // the store may have made the file
-				err = d.removeUnrecorded(ctx, to, u.Checkpoint, u.Name)
-			}
-			err = errors.Join(err, to.Close())
-		}
-		if err != nil && !fault.Is(err, fault.NotFound) { // what is not there needs no removal
-			return err
-		}
-	}
-	return removeUpload(ctx, d.DB, u.ID)
-}
-
-// DropUploads removes what programs have begun to send and have not completed within two days, or whose files are being removed. The uploads
-// that it cannot remove are the last ones that it tries next time, so that the storage of one user does not keep the others' parts.
-func (d Deps) DropUploads(ctx context.Context) (n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dropAllWithin)
-	defer cancel()
-	list, err := oldUploads(ctx, d.DB, uploadsLast)
-	for _, u := range list {
-		if ctx.Err() != nil {
-			break
-		}
-		if failed := d.dropOld(ctx, u); failed != nil {
-			err = errors.Join(err, fmt.Errorf("the parts of %s of checkpoint %s: %w", u.Name, u.Checkpoint, failed))
-			continue
-		}
-		n++
-	}
-	return n, err
-}
-
-func (d Deps) dropOld(ctx context.Context, u upload) error {
-	within, cancel := context.WithTimeout(ctx, dropWithin)
-	defer cancel()
-	_, err := d.holding(within, u.ID, func(ctx context.Context) error {
-		now, err := uploadOf(ctx, d.DB, u.Checkpoint, u.Name, u.ID)
-		if err != nil {
-			return database.Missing(err, nil)
-		}
-		return d.dropParts(ctx, now)
-	})
-	if err != nil {
-		err = errors.Join(err, tryUploadLater(context.WithoutCancel(ctx), d.DB, u.ID))
 	}
 	return err
 }
@@ -308,6 +283,11 @@ func (d Deps) partsOf(ctx context.Context, id string, create bool) (partedTarget
 	if err != nil {
 		return nil, err
 	}
+	return d.partsAt(ctx, k, create)
+}
+
+// partsAt is partsOf for a checkpoint of which it is known where its files are.
+func (d Deps) partsAt(ctx context.Context, k Checkpoint, create bool) (partedTarget, error) {
 	to, err := d.openTarget(ctx, k, create)
 	if err != nil {
 		return nil, err
@@ -363,116 +343,4 @@ func (o partedObjects) link(ctx context.Context, name string) (string, error) {
 		return "", nil
 	}
 	return o.to.SignGet(ctx, o.prefix+name, linkLife)
-}
-
-// partedFolder is a checkpoint in a folder. The parts of an upload are files of a folder beside the others.
-type partedFolder struct{ folderSource }
-
-func partName(store string, n int) string { return path.Join(store, fmt.Sprintf("%05d", n)) }
-
-func (f partedFolder) begin(_ context.Context, name string) (string, error) {
-	store := "detent-upload-" + uuid.NewString()
-	if err := f.Mkdir(store, 0o755); err != nil {
-		return "", unwritten(err, name)
-	}
-	return store, nil
-}
-
-func (f partedFolder) signParts(context.Context, string, string, int) ([]string, error) {
-	return nil, nil
-}
-
-func (f partedFolder) link(context.Context, string) (string, error) { return "", nil }
-
-func (f partedFolder) putPart(ctx context.Context, name, store string, n int, from io.ReaderAt, size int64) error {
-	if _, err := f.Stat(store); errors.Is(err, fs.ErrNotExist) {
-		return fault.Wrap(fault.Conflict, err, "the upload of file %s was removed", name)
-	}
-	return f.put(ctx, partName(store, n), from, size)
-}
-
-func (f partedFolder) measure(_ context.Context, _, store string, n int, most int64) (int64, error) {
-	_, size, err := f.sizes(store, n, most)
-	return size, err
-}
-
-// finish copies the parts into one file and moves it to its place. The parts, and what failed tries have left, stay until tidy or drop.
-func (f partedFolder) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
-	sizes, size, err := f.sizes(store, n, most)
-	if err != nil {
-		return 0, err
-	}
-	beside := path.Join(store, "whole-"+uuid.NewString())
-	file, err := f.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return 0, unwritten(err, name)
-	}
-	for i := 0; i < n && err == nil; i++ {
-		err = f.appendTo(ctx, file, partName(store, i+1), sizes[i])
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = f.moveTo(beside, name)
-	}
-	if err != nil {
-		if fault.CodeOf(err) == fault.Internal {
-			err = unwritten(err, name)
-		}
-		return 0, errors.Join(err, f.Remove(beside))
-	}
-	return size, nil
-}
-
-func (f partedFolder) tidy(ctx context.Context, name, store string) error {
-	return f.drop(ctx, name, store)
-}
-
-// sizes are the sizes of the parts, and of all of them together. A task may have put anything in the place of a part.
-func (f partedFolder) sizes(store string, n int, most int64) (each []int64, all int64, err error) {
-	for i := range n {
-		info, err := f.Stat(partName(store, i+1))
-		if err != nil {
-			return nil, 0, fault.Wrap(fault.Invalid, err, "part %d of %d has not arrived", i+1, n)
-		}
-		if !info.Mode().IsRegular() {
-			return nil, 0, fault.New(fault.Invalid, "part %d of %d is not a regular file; send the part again", i+1, n)
-		}
-		each, all = append(each, info.Size()), all+info.Size()
-	}
-	if all > most {
-		return nil, 0, fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", all, most)
-	}
-	return each, all, nil
-}
-
-// appendTo copies a part of this size, piece by piece, so that the time limit of the request ends the copy of a large part.
-func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string, size int64) error {
-	const piece = 64 << 20
-	from, info, err := f.open(ctx, part)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	if info.folder || info.size != size {
-		return fault.New(fault.Conflict, "part %s changed while the master copied the parts; send the part again", path.Base(part))
-	}
-	for size > 0 {
-		if err := ctx.Err(); err != nil {
-			return fault.Wrap(fault.Unavailable, err, "the copy of the parts takes longer than a request may take; use smaller files, or try again when the storage is faster")
-		}
-		n, err := io.CopyN(file, from, min(size, piece))
-		if size -= n; errors.Is(err, io.EOF) {
-			return fault.Wrap(fault.Conflict, err, "part %s became shorter while the master copied the parts; send the part again", path.Base(part))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f partedFolder) drop(_ context.Context, name, store string) error {
-	if err := f.RemoveAll(store); err != nil {
-		return unwritten(err, name)
-	}
-	return nil
 }

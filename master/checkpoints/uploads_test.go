@@ -38,6 +38,8 @@ func newUploads(t *testing.T) *uploads {
 	return &uploads{w, checkpoints.Deps{DB: w.DB, Roots: []string{storage}}, storage, id}
 }
 
+func allowed(context.Context) error { return nil }
+
 // begin begins a file, and returns the upload and the folder of its parts.
 func (u *uploads) begin(name string, parts ...string) (upload, folder string) {
 	u.T.Helper()
@@ -56,7 +58,7 @@ func (u *uploads) begin(name string, parts ...string) (upload, folder string) {
 // finish completes a file, with an error of this kind that says why; "": without one.
 func (u *uploads) finish(name, upload string, code fault.Code, why string) {
 	u.T.Helper()
-	err := u.FinishUpload(u.T.Context(), u.id, name, upload)
+	err := u.FinishUpload(u.T.Context(), u.id, name, upload, allowed)
 	if why == "" && err != nil || why != "" && (!fault.Is(err, code) || !strings.Contains(err.Error(), why)) {
 		u.T.Errorf("completing %s: %v, want %v %q", name, err, code, why)
 	}
@@ -129,14 +131,14 @@ func TestPartsThatChange(t *testing.T) {
 	}
 }
 
-// TestOldUploadsAreRemoved: what nobody has completed within two days is removed, also if as many older uploads as are tried at once are in a
-// storage that is away; and a look at a folder that was removed does not make it again.
+// TestOldUploadsAreRemoved: what nobody has completed within two days is removed, also if many older uploads are in a storage that is away, and
+// those in turn with the other owners'; and a look at a folder that was removed does not make it again.
 func TestOldUploadsAreRemoved(t *testing.T) {
 	u := newUploads(t)
 	old, folder := u.begin("old.bin", "one")
 	fresh, kept := u.begin("new.bin", "one")
 	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours' WHERE id = $1`, old)
-	away := u.world.Trial(u.Int(`SELECT max(id) FROM experiments`), 1, 0)
+	away := u.world.Trial(u.world.Experiment(rowtest.LossSearcher), 0, 0)
 	u.Attempt(away, 1, 1)
 	elsewhere, err := checkpoints.AddLogged(t.Context(), u.DB, away, checkpoints.LoggedByRun)
 	if err != nil {
@@ -145,11 +147,15 @@ func TestOldUploadsAreRemoved(t *testing.T) {
 	u.Exec(`INSERT INTO storage_backends (config, owner_id) VALUES ('{"type": "directory", "container_path": "/nobody/reaches/this"}', 1)`)
 	u.Exec(`UPDATE checkpoints SET storage_id = (SELECT max(id) FROM storage_backends) WHERE uuid = $1`, elsewhere)
 	u.Exec(`INSERT INTO logged_uploads (checkpoint, name, parts, store, created_at) SELECT $1, 'x', 1, 'detent-upload-x', now() - interval '50 hours' FROM generate_series(1, 100)`, elsewhere)
-	if n, err := u.DropUploads(t.Context()); n != 0 || err == nil {
-		t.Errorf("in a storage that is away: %d are removed, %v", n, err)
+	u.Exec(`UPDATE experiments SET owner_id = 1 WHERE id = (SELECT experiment_id FROM trials WHERE id = $1)`, away)
+	if got := u.Text(`SELECT string_agg(name, ' ' ORDER BY place) FROM unnest($1::text[]) WITH ORDINALITY o (name, place) WHERE place < 3`, u.old()); got != "x old.bin" {
+		t.Errorf("the first uploads to remove are %s", got)
 	}
 	if n, err := u.DropUploads(t.Context()); n != 1 || err == nil {
-		t.Errorf("after that: %d are removed, %v", n, err)
+		t.Errorf("beside a storage that is away: %d are removed, %v", n, err)
+	}
+	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE tried_at IS NOT NULL`); n != 100 {
+		t.Errorf("%d uploads were tried once, want 100", n)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the parts of an old upload are still there: %v", err)
@@ -228,11 +234,11 @@ func TestOneRequestCompletesAnUpload(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if err := u.FinishUpload(ctx, u.id, "a.bin", upload); !fault.Is(err, fault.Unavailable) {
+	if err := u.FinishUpload(ctx, u.id, "a.bin", upload, allowed); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("another completion: %v", err)
 	}
 	done := make(chan error)
-	go func() { done <- u.FinishUpload(t.Context(), u.id, "a.bin", upload) }()
+	go func() { done <- u.FinishUpload(t.Context(), u.id, "a.bin", upload, allowed) }()
 	u.Exec(`UPDATE logged_uploads SET held_until = now() - interval '1 second'`)
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -241,4 +247,127 @@ func TestOneRequestCompletesAnUpload(t *testing.T) {
 	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE finished AND holder IS NULL`); n != 1 {
 		t.Errorf("%d uploads are complete and held by nobody", n)
 	}
+}
+
+// old are the names of the uploads whose parts the chore removes, in its order.
+func (u *uploads) old() []string {
+	u.T.Helper()
+	names, err := checkpoints.OldUploads(u.T.Context(), u.DB)
+	if err != nil {
+		u.T.Fatal(err)
+	}
+	return names
+}
+
+// TestPartsOfDeletedFilesAreRemoved: the parts of a file leave the storage also when its checkpoint was removed, or its experiment with all rows.
+func TestPartsOfDeletedFilesAreRemoved(t *testing.T) {
+	u := newUploads(t)
+	_, removed := u.begin("a.bin", "one")
+	u.Exec(`UPDATE checkpoints SET state = 'DELETED' WHERE uuid = $1`, u.id)
+	if n, err := u.DropUploads(t.Context()); n != 1 || err != nil {
+		t.Errorf("of a removed checkpoint: %d are removed, %v", n, err)
+	}
+	u.Exec(`UPDATE checkpoints SET state = 'COMPLETED'`)
+	_, abandoned := u.begin("b.bin", "one", "two")
+	_, reached := u.begin("c.bin", "one")
+	u.Exec(`INSERT INTO abandoned_uploads (id, checkpoint, name, parts, store, owner_id, config, storage) SELECT u.id, u.checkpoint, u.name, u.parts, u.store, 1, '{}',
+		CASE u.name WHEN 'c.bin' THEN jsonb '{"type": "directory", "container_path": "/nobody/reaches/this"}' ELSE s.config END
+		FROM logged_uploads u JOIN checkpoints k ON k.uuid = u.checkpoint JOIN storage_backends s ON s.id = k.storage_id`)
+	u.Exec(`DELETE FROM logged_uploads`)
+	if n, err := u.DropUploads(t.Context()); n != 1 || err == nil {
+		t.Errorf("of a deleted experiment: %d are removed, %v", n, err)
+	}
+	for folder, there := range map[string]bool{removed: false, abandoned: false, reached: true} {
+		if _, err := os.Stat(folder); (err == nil) != there {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	u.Exec(`UPDATE abandoned_uploads SET abandoned_at = now() - interval '8 days'`)
+	if _, err := u.DropUploads(t.Context()); err != nil || u.Int(`SELECT count(*) FROM abandoned_uploads`) != 0 {
+		t.Errorf("parts that nobody can remove are tried for longer than a week: %v", err)
+	}
+}
+
+// TestUploadsAreBounded: requests at the same time do not pass the number of uploads together, parts count for the size of the files before they are
+// complete, and complete uploads are remembered once for each file.
+func TestUploadsAreBounded(t *testing.T) {
+	u := newUploads(t)
+	u.Exec(`INSERT INTO logged_uploads (checkpoint, name, parts, store) SELECT $1, n::text, 1, '' FROM generate_series(1, 97) n`, u.id)
+	began := make(chan error)
+	for range 6 {
+		go func() {
+			_, _, err := u.BeginUpload(t.Context(), u.id, "more.bin", 1)
+			began <- err
+		}()
+	}
+	failed := 0
+	for range 6 {
+		if err := <-began; fault.Is(err, fault.Invalid) && strings.Contains(err.Error(), "no more are allowed") {
+			failed++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if n := u.Int(`SELECT count(*) FROM logged_uploads`); failed != 3 || n != 100 {
+		t.Errorf("%d requests failed, and there are %d uploads", failed, n)
+	}
+	u.Exec(`DELETE FROM logged_uploads`)
+
+	upload, _ := u.begin("a.bin", "one", "two")
+	u.Exec(`UPDATE checkpoints SET size = (1::bigint << 40) - 10`)
+	put := func(n int, text string) error {
+		return u.WritePart(t.Context(), u.id, "a.bin", upload, n, strings.NewReader(text), int64(len(text)))
+	}
+	if err := put(1, "four"); err != nil {
+		t.Error(err)
+	}
+	if err := put(2, "x"); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("with more parts than the files may have bytes: %v", err)
+	}
+	u.Exec(`UPDATE checkpoints SET size = 0`)
+	for range 3 {
+		again, _ := u.begin("b.bin", "one")
+		u.finish("b.bin", again, 0, "")
+		u.finish("b.bin", again, 0, "")
+	}
+	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE finished`); n != 1 {
+		t.Errorf("%d complete uploads of one file are remembered", n)
+	}
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours' WHERE finished`)
+	if n, err := u.DropUploads(t.Context()); n != 0 || err != nil || u.Int(`SELECT count(*) FROM logged_uploads WHERE finished`) != 0 {
+		t.Errorf("an old complete upload: %d removed, %v", n, err)
+	}
+}
+
+// TestALatePartLeavesNothing: a part that arrives when the file is complete makes no folder again.
+func TestALatePartLeavesNothing(t *testing.T) {
+	u := newUploads(t)
+	upload, folder := u.begin("a.bin", "one")
+	u.Exec(`UPDATE logged_uploads SET size = NULL`)
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.WritePart(t.Context(), u.id, "a.bin", upload, 1, strings.NewReader("x"), 1); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "was removed") {
+		t.Error(err)
+	}
+	if list, err := os.ReadDir(filepath.Join(u.storage, u.id)); err != nil || len(list) != 0 {
+		t.Errorf("%v is there: %v", list, err)
+	}
+}
+
+// TestWhoMayCompleteIsAskedLast: whether a file may be replaced is asked when nobody can register it any more.
+func TestWhoMayCompleteIsAskedLast(t *testing.T) {
+	u := newUploads(t)
+	upload, folder := u.begin("a.bin", "one")
+	err := u.FinishUpload(t.Context(), u.id, "a.bin", upload, func(context.Context) error {
+		if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE held_until > now()`); n != 1 {
+			t.Errorf("%d uploads are held", n)
+		}
+		return fault.New(fault.Invalid, "it belongs to a version")
+	})
+	if !fault.Is(err, fault.Invalid) || u.Int(`SELECT count(*) FROM logged_files`) != 0 || u.Int(`SELECT count(*) FROM logged_uploads WHERE held_until > now()`) != 0 {
+		t.Errorf("%v", err)
+	}
+	u.finish("a.bin", upload, 0, "")
+	u.complete("a.bin", "one", folder)
 }

@@ -27,7 +27,7 @@ func (p *pass) noteLost(ctx context.Context, tx *database.DB) error {
 		if err != nil {
 			return err
 		}
-		if n > 0 && !(p.part && l.unseen) {
+		if n > 0 && (!p.part || !l.unseen) {
 			p.notes.add(fmt.Sprintf("%d %s", n, l.what), 0)
 		}
 	}

@@ -177,6 +177,9 @@ func (l *Experiments) overridden(ctx context.Context, e experiments.Experiment, 
 	if err != nil {
 		return nil, err
 	}
+	if (under.Workspace == "") != (under.Project == "") { // an imported one: Determined accepts this beside the id of a project
+		under.Workspace, under.Project = e.WorkspaceName, e.ProjectName
+	}
 	before, err := expconf.Complete(under, expconf.ClusterDefaults{})
 	if err != nil {
 		return nil, err

@@ -146,7 +146,7 @@ type summaryRow struct {
 // behind is SQL for whether a summary lacks reports before the cursor. An earlier release has only rebuilt_xid.
 const behind = `(s.stale AND coalesce(s.behind_xid, s.rebuilt_xid) IS NOT NULL)`
 
-// foldRows adds the trial's rows. Where a value has replaced another one, the summary has both until it is rebuilt.
+// foldRows adds the trial's rows. Where a value has replaced another one, the summary forgets that one, and is rebuilt if that is not enough.
 func (s *summaryRow) foldRows(list []pendingRow) {
 	for _, r := range list {
 		s.added += r.Size
@@ -155,8 +155,7 @@ func (s *summaryRow) foldRows(list []pendingRow) {
 			s.rebuildAnew()
 		case !r.Archived:
 			s.touched = true
-			s.foldRow(r)
-			if r.Replaces && !s.Stale { // a rebuild that has begun finds it
+			if !s.foldRow(r) && !s.Stale { // a rebuild that has begun finds it
 				s.rebuildAnew()
 			}
 		}
@@ -169,15 +168,21 @@ func (s *summaryRow) rebuildAnew() {
 	s.RebuiltXID, s.RebuiltID = nil, nil
 }
 
-func (s *summaryRow) foldRow(r pendingRow) {
+// foldRow adds a row. It reports whether the summary is as if it had never had what the row replaces.
+func (s *summaryRow) foldRow(r pendingRow) (exact bool) {
 	values, err := summary.Values(r.Metrics)
+	var was map[string]any
+	if err == nil && r.Was != nil {
+		was, err = summary.Values(r.Was)
+	}
 	if err != nil {
 		if s.sum.Incomplete == "" {
 			s.sum.Incomplete = unreadable
 		}
-		return
+		return !r.Replaces
 	}
-	s.sum.Fold(r.RunID, r.Group, r.Steps, values, s.Metric, s.Smaller)
+	exact = s.sum.Fold(summary.Report{Run: r.RunID, Group: r.Group, Steps: r.Steps, Values: values, Was: was, Newest: r.Newest}, s.Metric, s.Smaller)
+	return exact && r.Replaces == (r.Was != nil)
 }
 
 // summary decodes the row.

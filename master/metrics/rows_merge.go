@@ -173,6 +173,9 @@ func (d difference) check(r *Report) error {
 //
 // The summarizer gets what a report brings as a part at the position of this transaction, and what the row had before at the position where
 // the row was until now: as a part too, unless the summary has it already. A row of this transaction itself simply grows.
+//
+// A part has the values that it replaces, too, so that the summary can forget them: unless a transaction with a later number has brought
+// them, which the summarizer reads after this part.
 func updateReports(ctx context.Context, db *database.DB, list []*database.Queued[*Report]) error {
 	if len(list) == 0 {
 		return nil
@@ -191,11 +194,14 @@ func updateReports(ctx context.Context, db *database.DB, list []*database.Queued
 			FROM old o JOIN metrics_cursor c ON true LEFT JOIN trial_summaries s ON s.trial_id = o.trial_id
 			WHERE NOT o.merged AND NOT o.fresh AND ((o.xid, o.id) > (c.xid, c.id) OR s.stale)),
 		parts AS (
-			INSERT INTO metric_parts (xid, id, trial_id, run_id, group_name, steps, position, replaces, bytes, avg)
+			INSERT INTO metric_parts (xid, id, trial_id, run_id, group_name, steps, position, replaces, was, newest, bytes, avg)
 			SELECT pg_current_xact_id(), o.id, o.trial_id, o.run_id, o.group_name, o.steps, o.position, k.replaces,
+				CASE WHEN o.xid < pg_current_xact_id() THEN k.was END,
+				k.replaces AND NOT EXISTS (SELECT FROM metrics l WHERE l.trial_id = o.trial_id AND l.group_name = o.group_name AND l.position > o.position AND NOT l.archived),
 				pg_column_size(k.avg) + CASE WHEN o.adds_batches THEN pg_column_size(o.new_batches) ELSE 0 END, k.avg
 			FROM old o CROSS JOIN LATERAL (
-				SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') AS avg, coalesce(bool_or(e.there), false) AS replaces
+				SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') AS avg, coalesce(bool_or(e.there), false) AS replaces,
+					jsonb_object_agg(e.key, e.was) FILTER (WHERE e.there) AS was
 				FROM (SELECT e.key, e.value, o.avg ? e.key AS there, o.avg -> e.key AS was FROM jsonb_each(o.new) e OFFSET 0) e
 				WHERE NOT e.there OR o.newer AND e.was <> e.value AND (`+database.FloatAt("e.was")+` = `+database.FloatAt("e.value")+`) IS NOT TRUE) k
 			WHERE NOT o.fresh)

@@ -19,9 +19,10 @@ type scene struct {
 	*world
 	m          *metrics.Writer
 	trial, run int
-	at         map[string]int // the last step of each metric, by group and name
-	values     map[string]int // and its value
-	reported   map[string]int // the value of a metric of this run at a step
+	at         map[string]int  // the last step of each metric, by group and name
+	values     map[string]int  // and its value
+	reported   map[string]int  // the value of a metric of this run at a step
+	revised    map[string]bool // metrics of which an earlier value was replaced: a search may find it for the newest until it is in the summary
 }
 
 var groups = map[string]string{"a": "training", "b": "training", "loss": "validation", "acc": "validation"}
@@ -43,6 +44,29 @@ func (s *scene) log(t *rapid.T, report func(metrics.Report) error) {
 	s.at[name], s.values[name], s.reported[key] = at, value, value
 }
 
+// revises replaces a value of an earlier step of this run.
+func (s *scene) revises(t *rapid.T) {
+	keys := slices.Sorted(maps.Keys(s.reported))
+	if len(keys) == 0 {
+		return
+	}
+	key, value := rapid.SampledFrom(keys).Draw(t, "of"), rapid.IntRange(-3, 9).Draw(t, "value")
+	var name string
+	var at int
+	if _, err := fmt.Sscan(key, &name, &at); err != nil {
+		t.Fatal(err)
+	}
+	err := s.m.Report(context.Background(), metrics.Report{TrialID: s.trial, RunID: s.run, Group: groups[name], Steps: step(at), Metrics: raw(fmt.Sprintf(`{%q: %d}`, name, value)), Newer: true})
+	if err != nil {
+		t.Fatalf("%s = %d: %v", key, value, err)
+	}
+	if s.reported[key] = value; at == s.at[name] {
+		s.values[name] = value
+	} else {
+		s.revised[name] = true
+	}
+}
+
 // restarts begins the next run from a step, as the claim of an attempt does.
 func (s *scene) restarts(t *rapid.T) {
 	from := rapid.IntRange(0, 12).Draw(t, "from")
@@ -56,6 +80,7 @@ func (s *scene) restarts(t *rapid.T) {
 	}
 	clear(s.values)
 	clear(s.reported)
+	clear(s.revised)
 }
 
 // keys are the groups of summaries.
@@ -64,7 +89,7 @@ var keys = map[string]string{"training": "avg_metrics", "validation": "validatio
 // found compares what a search finds with what was reported.
 func (s *scene) found(t *rapid.T) {
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
-		if rapid.IntRange(0, 2).Draw(t, "look") > 0 {
+		if s.revised[name] || rapid.IntRange(0, 2).Draw(t, "look") > 0 {
 			continue
 		}
 		got := s.Text(`SELECT coalesce(w.`+groups[name]+` -> $2, s.summary -> $3 -> $2 -> 'last', '"none"')::text
@@ -85,6 +110,29 @@ func (s *scene) whole() string {
 // counted compares the summary with the rows of the trial.
 func (s *scene) counted(t *rapid.T) {
 	s.summarize()
+	clear(s.revised)
+	s.equals(t)
+	if n := s.Int(`SELECT (SELECT count(*) FROM metric_parts) + (SELECT count(*) FROM summary_rebuilds)`); n != 0 {
+		t.Fatalf("%d parts and rebuilds are left", n)
+	}
+}
+
+// folded compares it when all rows were folded and no rebuild is needed.
+func (s *scene) folded(t *rapid.T) {
+	_, err := metrics.Fold(context.Background(), s.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := metrics.CaughtUp(context.Background(), s.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done {
+		s.equals(t)
+	}
+}
+
+func (s *scene) equals(t *rapid.T) {
 	for name, last := range s.values {
 		got := s.Text(`SELECT concat_ws(' ', x->>'count', x->>'sum', x->>'min', x->>'max', x->>'last') FROM (SELECT summary -> $2 -> $3 AS x FROM trial_summaries WHERE trial_id = $1) s`, s.trial, keys[groups[name]], name)
 		want := s.Text(`SELECT concat_ws(' ', count(*), sum(v), min(v), max(v), $4::text) FROM (SELECT (avg ->> $3)::int AS v FROM metrics
@@ -92,9 +140,6 @@ func (s *scene) counted(t *rapid.T) {
 		if got != want {
 			t.Fatalf("%s: the summary has %s, the rows have %s", name, got, want)
 		}
-	}
-	if n := s.Int(`SELECT (SELECT count(*) FROM metric_parts) + (SELECT count(*) FROM summary_rebuilds)`); n != 0 {
-		t.Fatalf("%d parts and rebuilds are left", n)
 	}
 }
 
@@ -140,8 +185,8 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 			}
 			rebuild(t)
 		},
-		"count": s.counted,
-		"":      s.found,
+		"count": s.counted, "count what was folded": s.folded, "revise": s.revises, "revise again": rarely(s.revises),
+		"": s.found,
 	}
 }
 
@@ -154,7 +199,7 @@ func TestSummariesOfMergedReports(t *testing.T) {
 		undo := metrics.SmallSteps(rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "rows of a step"))
 		defer undo()
 		exp := w.Experiment(rowtest.LossSearcher)
-		s := &scene{world: w, m: m, trial: w.Trial(exp, 0, 1), run: 1, at: map[string]int{}, values: map[string]int{}, reported: map[string]int{}}
+		s := &scene{world: w, m: m, trial: w.Trial(exp, 0, 1), run: 1, at: map[string]int{}, values: map[string]int{}, reported: map[string]int{}, revised: map[string]bool{}}
 		t.Repeat(s.actions())
 		if len(s.at) == 0 {
 			return

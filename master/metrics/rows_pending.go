@@ -18,7 +18,9 @@ type pendingRow struct {
 	Steps    *int            `db:"steps"`
 	Position int64           `db:"position"`
 	Archived bool            `db:"archived"`
-	Replaces bool            `db:"replaces"` // a part, which replaces a value that the row had before
+	Replaces bool            `db:"replaces"` // a part, which replaces values that the row had before
+	Was      json.RawMessage `db:"was"`      // these values; nil: not known
+	Newest   bool            `db:"newest"`   // a part that replaces values, and no report of its group has a later step
 	Lost     bool            `db:"lost"`     // a row that an earlier release has merged: it has no parts
 	Metrics  json.RawMessage `db:"avg"`
 	Stored   int             `db:"stored"` // bytes of the rows of the query up to this one, as PostgreSQL stores them
@@ -35,12 +37,15 @@ type source struct {
 	order string
 }
 
+// replacesNothing are the columns of a row that is no part.
+const replacesNothing = `false AS replaces, NULL::jsonb AS was, false AS newest`
+
 // visible is the order in which rows become visible.
 const visible = `xid, id`
 
 // reported are the rows of metrics. A row that was merged is there once, as it is now.
 var reported = source{order: visible, sql: func(where, limit string) string {
-	return `SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, false AS replaces, false AS lost, ` + storedReportSQL + ` AS size, avg
+	return `SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, ` + replacesNothing + `, false AS lost, ` + storedReportSQL + ` AS size, avg
 		FROM metrics m WHERE ` + where + ` ORDER BY xid, id LIMIT ` + limit
 }}
 
@@ -48,10 +53,10 @@ var reported = source{order: visible, sql: func(where, limit string) string {
 // place, so whoever reads in this order misses nothing and reads nothing twice, whatever is merged meanwhile.
 var brought = source{order: visible, sql: func(where, limit string) string {
 	return `SELECT * FROM (
-		(SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, false AS replaces, merged AS lost, ` + storedReportSQL + ` AS size, avg
+		(SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, ` + replacesNothing + `, merged AS lost, ` + storedReportSQL + ` AS size, avg
 			FROM metrics m WHERE (` + where + `) AND (NOT merged OR NOT EXISTS (SELECT FROM metric_parts p WHERE p.xid = m.xid AND p.id = m.id)) ORDER BY xid, id LIMIT ` + limit + `)
 		UNION ALL
-		(SELECT xid, id, trial_id, run_id, group_name, steps, position, ` + partArchived + ` AS archived, replaces, false, bytes, avg
+		(SELECT xid, id, trial_id, run_id, group_name, steps, position, ` + partArchived + ` AS archived, replaces, was, newest, false, bytes, avg
 			FROM metric_parts p WHERE ` + where + ` ORDER BY xid, id LIMIT ` + limit + `)) c ORDER BY xid, id LIMIT ` + limit
 }}
 
@@ -71,9 +76,9 @@ func (s source) read(ctx context.Context, db *database.DB, most rowLimits, where
 // within is the query of read; its last two arguments are the most rows and bytes. It ends by the size with which PostgreSQL stores the rows,
 // because a client that stops to read receives the rest nevertheless.
 func (s source) within(where string, args []any) string {
-	return fmt.Sprintf(`SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, replaces, lost, stored, size, avg FROM (
-		SELECT *, sum(pg_column_size(avg)) OVER (ORDER BY %s ROWS UNBOUNDED PRECEDING) AS stored FROM (%s) r) m
-		WHERE stored - pg_column_size(avg) <= $%d ORDER BY %[1]s`, s.order, s.sql(where, fmt.Sprintf("$%d", len(args)+1)), len(args)+2)
+	return fmt.Sprintf(`SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, replaces, was, newest, lost, stored, size, avg FROM (
+		SELECT *, sum(pg_column_size(avg) + coalesce(pg_column_size(was), 0)) OVER (ORDER BY %s ROWS UNBOUNDED PRECEDING) AS stored FROM (%s) r) m
+		WHERE stored - pg_column_size(avg) - coalesce(pg_column_size(was), 0) <= $%d ORDER BY %[1]s`, s.order, s.sql(where, fmt.Sprintf("$%d", len(args)+1)), len(args)+2)
 }
 
 // afterCursor is SQL for what is not yet in the summaries.

@@ -161,7 +161,7 @@ func (r *rebuilding) step(ctx context.Context, db *database.DB, upTo Position) (
 			return false, err
 		}
 		for _, row := range list {
-			r.of.foldRow(row)
+			_ = r.of.foldRow(row) // no row replaces anything
 			r.RunID, r.Group, r.At = row.RunID, row.Group, row.Position
 		}
 		if more {
@@ -183,10 +183,8 @@ func (r *rebuilding) follow(ctx context.Context, db *database.DB, where string, 
 		return false, err
 	}
 	for _, row := range list {
-		if !row.Archived {
-			r.of.foldRow(row)
-		}
-		r.Replaced = r.Replaced || row.Replaces || row.Lost
+		exact := row.Archived || r.of.foldRow(row)
+		r.Replaced = r.Replaced || !exact || row.Lost
 	}
 	if r.Position = upTo; more {
 		last := list[len(list)-1]
@@ -195,14 +193,17 @@ func (r *rebuilding) follow(ctx context.Context, db *database.DB, where string, 
 	return more, nil
 }
 
-// rowsAsOf are the rows of metrics as they were at a position of the cursor of summaries: without the parts after it.
+// rowsAsOf are the rows of metrics as they were at a position of the cursor of summaries: without the parts after it, and with what these
+// have replaced. So follow finds each value that a part replaces.
 func rowsAsOf(at Position) source {
 	after := fmt.Sprintf(`(xid, id) > ('%d', %d)`, at.XID, at.ID)
 	later := `FROM metric_parts p WHERE p.trial_id = m.trial_id AND p.id = m.id AND ` + strings.ReplaceAll(after, "(xid, id)", "(p.xid, p.id)")
+	replaced := `SELECT DISTINCT ON (k.key) k.key, p.was -> k.key AS was ` + strings.Replace(later, "WHERE", "CROSS JOIN LATERAL jsonb_object_keys(p.avg) k(key) WHERE", 1) + ` ORDER BY k.key, p.xid, p.id`
 	const order = `run_id, group_name, position`
 	return source{order: order, sql: func(where, limit string) string {
-		return `SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, false AS replaces, false AS lost, 0 AS size,
-			CASE WHEN ` + after + ` THEN avg - ARRAY(SELECT jsonb_object_keys(p.avg) ` + later + `) ELSE avg END AS avg
+		return `SELECT xid, id, trial_id, run_id, group_name, steps, position, archived, ` + replacesNothing + `, false AS lost, 0 AS size,
+			CASE WHEN ` + after + ` THEN (avg - ARRAY(SELECT jsonb_object_keys(p.avg) ` + later + `)) ||
+				coalesce((SELECT jsonb_object_agg(r.key, r.was) FROM (` + replaced + `) r WHERE r.was IS NOT NULL), '{}') ELSE avg END AS avg
 			FROM (SELECT * FROM metrics m WHERE ` + where + ` AND (NOT ` + after + ` OR merged AND NOT EXISTS (SELECT ` + later + ` AND p.whole)) ORDER BY ` + order + ` LIMIT ` + limit + `) m`
 	}}
 }

@@ -2,6 +2,7 @@ package mlflow
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -170,6 +171,17 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 	if f.path == "" {
 		return fault.New(fault.Invalid, "the path is that of a folder; name a file in it")
 	}
+	return d.receive(c, f, func(ctx context.Context, content io.ReaderAt, size int64) error {
+		f, err := d.placed(ctx, f)
+		if err != nil {
+			return err
+		}
+		return d.Files.WriteLogged(ctx, f.checkpoint, f.path, content, size)
+	})
+}
+
+// receive receives a file or a part of one, and stores it. Whoever may not write it is told before its bytes arrive.
+func (d Deps) receive(c *rest.Call, f folder, store func(ctx context.Context, content io.ReaderAt, size int64) error) error {
 	within, cancel := c.Within()
 	err := d.admitFile(within, c, f)
 	cancel()
@@ -184,18 +196,19 @@ func (d Deps) upload(_ context.Context, c *rest.Call, f folder) error {
 	content, size := body.Content()
 	ctx, done := c.Follow()
 	defer done()
-	if err := notRegistered(ctx, d.DB, f.checkpoint, f.path); err != nil {
-		return err
-	}
-	if f.checkpoint == "" {
-		if f.checkpoint, err = checkpoints.AddLogged(ctx, d.DB, f.run.ID, checkpoints.LoggedByRun); err != nil {
-			return err
-		}
-	}
-	if err := d.Files.WriteLogged(ctx, f.checkpoint, f.path, content, size); err != nil {
+	if err := store(ctx, content, size); err != nil {
 		return err
 	}
 	return send(c, http.StatusOK, v1.Empty{})
+}
+
+// placed is a folder with the checkpoint that gets its files, which the first file of a run creates. It fails if the file belongs to a version of a model.
+func (d Deps) placed(ctx context.Context, f folder) (folder, error) {
+	err := notRegistered(ctx, d.DB, f.checkpoint, f.path)
+	if err == nil && f.checkpoint == "" {
+		f.checkpoint, err = checkpoints.AddLogged(ctx, d.DB, f.run.ID, checkpoints.LoggedByRun)
+	}
+	return f, err
 }
 
 // admitFile fails if the owner of a run stores too much or a newer attempt has replaced the caller, and stores that the program of a run elsewhere runs.

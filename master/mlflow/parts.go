@@ -3,7 +3,7 @@ package mlflow
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"io"
 	"net/url"
 	"path"
 	"strings"
@@ -34,21 +34,22 @@ func (f folder) within(local string) (folder, error) {
 	return f, checkpoints.CheckLoggedName(f.path)
 }
 
-func (d Deps) createUpload(ctx context.Context, c *rest.Call, f folder, req *v1.MLflowCreateUploadRequest) (*v1.MLflowUpload, error) {
-	f, err := f.within(req.Path)
+// fileToWrite is within for a request that writes the file.
+func (d Deps) fileToWrite(ctx context.Context, c *rest.Call, f folder, local string) (folder, error) {
+	f, err := f.within(local)
 	if err == nil {
 		err = d.admitFile(ctx, c, f)
 	}
+	return f, err
+}
+
+func (d Deps) createUpload(ctx context.Context, c *rest.Call, f folder, req *v1.MLflowCreateUploadRequest) (*v1.MLflowUpload, error) {
+	f, err := d.fileToWrite(ctx, c, f, req.Path)
 	if err == nil {
-		err = notRegistered(ctx, d.DB, f.checkpoint, f.path)
+		f, err = d.placed(ctx, f)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if f.checkpoint == "" {
-		if f.checkpoint, err = checkpoints.AddLogged(ctx, d.DB, f.run.ID, checkpoints.LoggedByRun); err != nil {
-			return nil, err
-		}
 	}
 	id, addresses, err := d.Files.BeginUpload(ctx, f.checkpoint, f.path, req.Parts)
 	if err != nil {
@@ -99,39 +100,20 @@ func (d Deps) uploadPart(_ context.Context, c *rest.Call, f folder) error {
 	if err != nil {
 		return err
 	}
-	within, cancel := c.Within()
-	err = d.admitFile(within, c, f)
-	cancel()
-	if err != nil {
-		return err
-	}
-	body, err := c.Receive(checkpoints.MaxLoggedFile)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	content, size := body.Content()
-	ctx, done := c.Follow()
-	defer done()
-	if err := d.Files.WritePart(ctx, f.checkpoint, f.path, upload, n, content, size); err != nil {
-		return err
-	}
-	c.Set("ETag", fmt.Sprintf(`"%s-%d"`, upload, n))
-	return send(c, http.StatusOK, v1.Empty{})
+	return d.receive(c, f, func(ctx context.Context, content io.ReaderAt, size int64) error {
+		c.Set("ETag", fmt.Sprintf(`"%s-%d"`, upload, n))
+		return d.Files.WritePart(ctx, f.checkpoint, f.path, upload, n, content, size)
+	})
 }
 
 func (d Deps) finishUpload(ctx context.Context, c *rest.Call, f folder, req *v1.MLflowFinishUploadRequest) (*v1.Empty, error) {
-	f, err := f.within(req.Path)
-	if err == nil {
-		err = d.admitFile(ctx, c, f)
-	}
-	if err == nil {
-		err = notRegistered(ctx, d.DB, f.checkpoint, f.path)
-	}
+	f, err := d.fileToWrite(ctx, c, f, req.Path)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.Empty{}, d.Files.FinishUpload(ctx, f.checkpoint, f.path, req.ID)
+	return &v1.Empty{}, d.Files.FinishUpload(ctx, f.checkpoint, f.path, req.ID, func(ctx context.Context) error {
+		return notRegistered(ctx, d.DB, f.checkpoint, f.path)
+	})
 }
 
 func (d Deps) abortUpload(ctx context.Context, _ *rest.Call, f folder, req *v1.MLflowAbortUploadRequest) (*v1.Empty, error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/models"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 )
@@ -34,5 +35,21 @@ func TestModelsKeepToTheirScope(t *testing.T) {
 		if strings.Join(got, " ") != want || n != len(got) || strings.Join(labels, " ") != want {
 			t.Errorf("%+v: %q, %d counted, labels %q; want %q", in, got, n, labels, want)
 		}
+	}
+}
+
+// TestNoVersionWhileAFileIsCompleted: a file that a request makes of its parts may take the place of one that the version would have.
+func TestNoVersionWhileAFileIsCompleted(t *testing.T) {
+	w := rowtest.New(t)
+	trial := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0)
+	uuid := w.Text(`INSERT INTO checkpoints (uuid, task_id, trial_id, state) SELECT gen_random_uuid(), task_id, id, 'COMPLETED' FROM trials WHERE id = $1 RETURNING uuid::text`, trial)
+	m := models.Model{ID: w.Int(`INSERT INTO models (name, workspace_id, owner_id) VALUES ('ours', 1, 2) RETURNING id`), Name: "ours"}
+	w.Exec(`INSERT INTO logged_uploads (checkpoint, name, parts, store, held_until) VALUES ($1, 'a', 1, 'x', now() + interval '1 minute')`, uuid)
+	if _, err := models.Register(t.Context(), w.DB, m, models.Version{UUID: uuid, OwnerID: 2}, nil); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is being completed") {
+		t.Error(err)
+	}
+	w.Exec(`UPDATE logged_uploads SET held_until = now() - interval '1 second'`)
+	if n, err := models.Register(t.Context(), w.DB, m, models.Version{UUID: uuid, OwnerID: 2}, nil); n != 1 || err != nil {
+		t.Errorf("version %d, %v", n, err)
 	}
 }

@@ -33,6 +33,7 @@ type azureStore struct {
 	name, base string
 	size       int        // of a page of a listing
 	token      url.Values // a shared access signature, as part of each address
+	key        *sharedKey // which signs addresses; nil: nothing does
 	web
 }
 
@@ -48,7 +49,8 @@ func OpenAzure(a Azure) (*Bucket, error) {
 		}
 		s.token = token
 	case a.Key != nil:
-		s.sign = sharedKey{account: a.Name, key: a.Key}.sign
+		s.key = &sharedKey{account: a.Name, key: a.Key}
+		s.sign = s.key.sign
 	}
 	return newBucket(s, a.Patience), nil
 }

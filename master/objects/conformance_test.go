@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ type kind struct {
 	put     func(key, text string)
 	refused func() *Bucket // the same with credentials that are wrong; nil where nobody signs in
 	missing func() *Bucket // a bucket that does not exist
+	lax     bool           // it checks no signature of an address
 	both    bool           // of two parts with one number that arrive within a second, it does not say which is newer
 }
 
@@ -67,13 +69,13 @@ func ofS3(t *testing.T) kind {
 }
 
 func ofGCS(t *testing.T) kind {
-	at := objecttest.StartGCS(t, "bucket")
+	at, account := objecttest.StartGCS(t, "bucket"), objecttest.GoogleAccount(t)
 	open := func(bucket string) *Bucket {
-		b := OpenGCS(GCS{Bucket: bucket, Endpoint: at})
+		b := OpenGCS(GCS{Bucket: bucket, Endpoint: at, Credentials: func(context.Context) ([]byte, error) { return account, nil }})
 		t.Cleanup(b.Close)
 		return b
 	}
-	return kind{Bucket: open("bucket"), put: func(key, text string) {
+	return kind{Bucket: open("bucket"), lax: true, put: func(key, text string) {
 		objecttest.Post(t, at+"/upload/storage/v1/b/bucket/o?uploadType=media&name="+url.QueryEscape(key), "application/octet-stream", text)
 	}, missing: func() *Bucket { return open("nowhere") }}
 }
@@ -317,9 +319,71 @@ func (k kind) parted(t *testing.T) {
 	if err := k.DropParts(ctx, key, id); err != nil {
 		t.Errorf("dropped after its end: %v", err)
 	}
-	if addresses, err := k.SignParts(ctx, key, "an id", 2, time.Minute); err != nil || len(addresses) != 0 && len(addresses) != 2 {
-		t.Errorf("%v: %v", addresses, err)
+	k.signed(t, key)
+}
+
+// signed sends and reads an object at signed addresses, without credentials.
+func (k kind) signed(t *testing.T, key string) {
+	ctx, texts := t.Context(), []string{strings.Repeat("c", 5<<20), "another end"}
+	id, err := k.BeginParts(ctx, key)
+	if err != nil {
+		t.Fatal(err)
 	}
+	addresses, err := k.SignParts(ctx, key, id, 2, time.Minute)
+	if err != nil || len(addresses) != 2 {
+		t.Fatalf("%v: %v", addresses, err)
+	}
+	for i, text := range texts {
+		if status, said := asked(t, http.MethodPut, addresses[i], text); status/100 != 2 {
+			t.Errorf("part %d: %d %s", i+1, status, said)
+		}
+	}
+	if size, err := k.FinishParts(ctx, key, id, 2, 1<<40); err != nil || size != 5<<20+11 {
+		t.Errorf("%d bytes: %v", size, err)
+	}
+	address, err := k.SignGet(ctx, key, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := asked(t, http.MethodGet, address, ""); status != http.StatusOK || text != strings.Join(texts, "") {
+		t.Errorf("read: %d, %d bytes", status, len(text))
+	}
+	if list, err := k.List(ctx, "p/1/"); err != nil || len(list) != 1 {
+		t.Errorf("%v is there: %v", list, err)
+	}
+	if k.lax {
+		return
+	}
+	for why, forged := range map[string]string{"another key": strings.Replace(address, "in%20parts", "out", 1), "a longer life": longer.ReplaceAllString(address, "${1}9")} {
+		if status, said := asked(t, http.MethodGet, forged, ""); status != http.StatusForbidden || forged == address {
+			t.Errorf("%s: %d %.200s", why, status, said)
+		}
+	}
+	if status, said := asked(t, http.MethodPut, address, "x"); status/100 != 4 {
+		t.Errorf("an address for reading writes: %d %.200s", status, said)
+	}
+}
+
+// longer finds the place where the life of an address grows: of a number of seconds, or of a year.
+var longer = regexp.MustCompile(`((?:X-Amz-Expires=|[?&]se=)\d)`)
+
+// asked makes a request without credentials.
+func asked(t *testing.T, method, address, text string) (status int, said string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
 }
 
 // TestManyPartsOfGoogle: Google's storage makes one object of as many parts as one call takes, so more need several calls.

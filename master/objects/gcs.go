@@ -34,7 +34,7 @@ const (
 // GCS is one bucket of Google Cloud Storage, with credentials.
 type GCS struct {
 	Bucket string
-	// Endpoint is an emulator, without credentials; "": the address in STORAGE_EMULATOR_HOST,
+	// Endpoint is an emulator, at which nobody signs in; "": the address in STORAGE_EMULATOR_HOST,
 	// or else Google.
 	Endpoint string
 	// Credentials returns the text of a credentials file; nil: find credentials as Google's
@@ -46,7 +46,9 @@ type GCS struct {
 // gcsStore is a bucket of Google Cloud Storage, by its JSON API.
 type gcsStore struct {
 	name, base string
-	size       int // of a page of a listing
+	root       string // of addresses that others use
+	size       int    // of a page of a listing
+	signer     func(ctx context.Context) (*googleSigner, error)
 	web
 }
 
@@ -54,11 +56,15 @@ type gcsStore struct {
 func OpenGCS(g GCS) *Bucket {
 	s := &gcsStore{name: g.Bucket, base: cmp.Or(g.Endpoint, emulatorAt(os.Getenv(gcsEmulator))), size: gcsPage, web: newWeb()}
 	s.words = googleSays
+	in := &googleSignIn{credentials: g.Credentials}
+	s.signer = in.signer
 	if s.base == "" {
-		s.base = gcsHost
-		s.sign = (&googleSignIn{credentials: g.Credentials}).sign
+		s.base, s.sign = gcsHost, in.sign
+	} else if g.Credentials == nil {
+		s.signer = func(context.Context) (*googleSigner, error) { return nil, nil }
 	}
-	s.base = strings.TrimRight(s.base, "/") + "/storage/v1/b/" + url.PathEscape(g.Bucket) + "/o"
+	s.root = strings.TrimRight(s.base, "/")
+	s.base = s.root + "/storage/v1/b/" + url.PathEscape(g.Bucket) + "/o"
 	return newBucket(s, g.Patience)
 }
 
@@ -75,7 +81,7 @@ func (s *gcsStore) at(key string) string { return "gs://" + s.name + "/" + key }
 func (s *gcsStore) url(key string) string { return s.base + "/" + url.PathEscape(key) }
 
 func (s *gcsStore) page(ctx context.Context, prefix, mark string) ([]Object, string, error) {
-	query := url.Values{"prefix": {prefix}, "maxResults": {strconv.Itoa(s.size)}, "fields": {"nextPageToken,items(name,size,updated)"}}
+	query := url.Values{"prefix": {prefix}, "maxResults": {strconv.Itoa(s.size)}, "fields": {"nextPageToken,items(name,size,updated,generation)"}}
 	if mark != "" {
 		query.Set("pageToken", mark)
 	}
@@ -89,6 +95,7 @@ func (s *gcsStore) page(ctx context.Context, prefix, mark string) ([]Object, str
 			Name    string    `json:"name"`
 			Size    int64     `json:"size,string"`
 			Updated time.Time `json:"updated"`
+			Version string    `json:"generation"`
 		} `json:"items"`
 	}
 	if err := json.Unmarshal(text, &page); err != nil {
@@ -96,7 +103,7 @@ func (s *gcsStore) page(ctx context.Context, prefix, mark string) ([]Object, str
 	}
 	list := make([]Object, 0, len(page.Items))
 	for _, o := range page.Items {
-		list = append(list, Object{Key: o.Name, Size: o.Size, Modified: o.Updated})
+		list = append(list, Object{Key: o.Name, Size: o.Size, Modified: o.Updated, Generation: o.Version})
 	}
 	return list, page.Next, nil
 }
@@ -137,6 +144,15 @@ type googleSignIn struct {
 
 	mu     sync.Mutex
 	tokens oauth2.TokenSource
+	signs  *googleSigner // nil if the credentials have no private key
+}
+
+// signer returns what signs addresses; nil if the credentials cannot.
+func (g *googleSignIn) signer(ctx context.Context) (*googleSigner, error) {
+	if _, err := g.source(ctx); err != nil {
+		return nil, err
+	}
+	return g.signs, nil
 }
 
 func (g *googleSignIn) sign(r *http.Request) error {
@@ -166,7 +182,7 @@ func (g *googleSignIn) source(ctx context.Context) (oauth2.TokenSource, error) {
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "cannot find credentials for Google Cloud Storage: %s", fault.ClipTo(err.Error(), maxText))
 		}
-		g.tokens = found.TokenSource
+		g.tokens, g.signs = found.TokenSource, googleSignerOf(found.JSON)
 		return g.tokens, nil
 	}
 	text, err := g.credentials(ctx)
@@ -183,6 +199,6 @@ func (g *googleSignIn) source(ctx context.Context) (oauth2.TokenSource, error) {
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the credentials for Google Cloud Storage have the unsupported type %q", fault.ClipTo(string(kind.Type), maxText))
 	}
-	g.tokens = made.TokenSource
+	g.tokens, g.signs = made.TokenSource, googleSignerOf(text)
 	return g.tokens, nil
 }

@@ -43,6 +43,8 @@ type Object struct {
 	Key      string
 	Size     int64
 	Modified time.Time
+	// Generation changes with the content; only Google's storage has one.
+	Generation string
 }
 
 // A Patience is the timeouts of a store's caller, and its hint for rejected credentials.
@@ -70,6 +72,9 @@ type store interface {
 	parts(ctx context.Context, key, id string) ([]part, error)
 	finish(ctx context.Context, key, id string, list []part) error
 	drop(ctx context.Context, key, id string) error
+	// signParts and signGet sign addresses; none and "" if the credentials cannot.
+	signParts(ctx context.Context, key, id string, n int, life time.Duration) ([]string, error)
+	signGet(ctx context.Context, key string, life time.Duration) (string, error)
 	// at is the address of a key for messages: s3://bucket/key.
 	at(key string) string
 	// fault converts an error of a call.

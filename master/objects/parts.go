@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,21 +19,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/uuid"
 
-	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // A large object is written in parts, in any order and by several processes: BeginParts, the parts, FinishParts or DropParts. Who has the
-// id can write parts. S3 and compatible stores sign addresses, to which others send parts and from which they read objects without credentials;
-// to the other stores the master sends them.
+// id can write parts. With credentials that sign (keys of S3, of a service account of Google or of an account of Azure), a store has addresses to which
+// others send parts and from which they read objects without credentials; else the master sends them.
 
 // A part is a part of an object that is not complete.
 type part struct {
 	n    int
 	size int64
-	tag  string    // by which S3 knows it
+	tag  string    // by which S3 knows it, or its generation at Google
 	at   time.Time // when it arrived, where the store says so
 }
+
+// maxParts is how many parts of one upload are read: a store may list a part twice that was sent twice, and the server of a user anything.
+const maxParts = 20_000
+
+// maxTag is the maximum length of what a store calls a part.
+const maxTag = 256
 
 // finishWithin is the time limit of the call that makes an object of its parts, in multiples of the time without data: S3 may need minutes.
 const finishWithin = 10
@@ -52,12 +54,8 @@ func (b *Bucket) BeginParts(ctx context.Context, key string) (id string, err err
 
 // SignParts returns the addresses to which parts 1 to n can be sent for some time; none if the store needs credentials.
 func (b *Bucket) SignParts(ctx context.Context, key, id string, n int, life time.Duration) (list []string, err error) {
-	s, signs := b.store.(*s3Store)
-	if !signs {
-		return nil, nil
-	}
 	err = b.within(ctx, key, 1, func(ctx context.Context) error {
-		list, err = s.signParts(ctx, key, id, n, life)
+		list, err = b.store.signParts(ctx, key, id, n, life)
 		return err
 	})
 	return list, err
@@ -65,12 +63,8 @@ func (b *Bucket) SignParts(ctx context.Context, key, id string, n int, life time
 
 // SignGet returns the address from which an object can be read for some time; "" if the store needs credentials.
 func (b *Bucket) SignGet(ctx context.Context, key string, life time.Duration) (address string, err error) {
-	s, signs := b.store.(*s3Store)
-	if !signs {
-		return "", nil
-	}
 	err = b.within(ctx, key, 1, func(ctx context.Context) error {
-		address, err = s.signGet(ctx, key, life)
+		address, err = b.store.signGet(ctx, key, life)
 		return err
 	})
 	return address, err
@@ -191,15 +185,22 @@ func (s *s3Store) parts(ctx context.Context, key, id string) (list []part, err e
 			return nil, err
 		}
 		for _, p := range page.Parts {
+			if len(list) >= maxParts || len(aws.ToString(p.ETag)) > maxTag {
+				return nil, tooManyParts(s.at(key))
+			}
 			list = append(list, part{int(aws.ToInt32(p.PartNumber)), aws.ToInt64(p.Size), aws.ToString(p.ETag), aws.ToTime(p.LastModified)})
 		}
 		next := aws.ToString(page.NextPartNumberMarker)
-		if !aws.ToBool(page.IsTruncated) || next == aws.ToString(mark) || len(list) > maxKeys {
+		if !aws.ToBool(page.IsTruncated) || next == aws.ToString(mark) {
 			break
 		}
 		mark = &next
 	}
 	return newestOfEach(list), nil
+}
+
+func tooManyParts(what string) error {
+	return fault.New(fault.Invalid, "the object store lists more than %d parts of %s, or names of parts with more than %d bytes", maxParts, what, maxTag)
 }
 
 // newestOfEach leaves the newest of parts with the same number: S3 replaces a part that is sent again, and SeaweedFS lists both.
@@ -246,7 +247,10 @@ func (s *gcsStore) all(ctx context.Context, prefix string) (list []Object, err e
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, page...); next == "" || next == mark || len(list) > maxKeys {
+		if list = append(list, page...); len(list) > maxParts {
+			return nil, tooManyParts(s.at(prefix))
+		}
+		if next == "" || next == mark {
 			break
 		}
 		mark = next
@@ -258,43 +262,50 @@ func (s *gcsStore) parts(ctx context.Context, key, id string) (list []part, err 
 	all, err := s.all(ctx, beside(key, id))
 	for _, o := range all {
 		if n, wrong := strconv.Atoi(strings.TrimPrefix(o.Key, beside(key, id))); wrong == nil { // else what an earlier try has made of parts
-			list = append(list, part{n: n, size: o.Size})
+			list = append(list, part{n: n, size: o.Size, tag: o.Generation})
 		}
 	}
 	return list, err
 }
 
+// A composedOf is an object of which another one is made; it fails if the object was replaced since somebody saw its size.
+type composedOf struct {
+	Name string `json:"name"`
+	If   struct {
+		Generation string `json:"ifGenerationMatch,omitempty"`
+	} `json:"objectPreconditions"`
+}
+
 func (s *gcsStore) finish(ctx context.Context, key, id string, list []part) error {
-	names := make([]string, 0, len(list))
+	from := make([]composedOf, 0, len(list))
 	for _, p := range list {
-		names = append(names, partKey(key, id, p.n))
+		o := composedOf{Name: partKey(key, id, p.n)}
+		o.If.Generation = p.tag
+		from = append(from, o)
 	}
-	for level := 0; len(names) > composed; level++ {
-		var larger []string
-		for chunk := range slices.Chunk(names, composed) {
+	for level := 0; len(from) > composed; level++ {
+		var larger []composedOf
+		for chunk := range slices.Chunk(from, composed) {
 			to := fmt.Sprintf("%sof-%d-%05d", beside(key, id), level, len(larger))
 			if err := s.compose(ctx, to, chunk); err != nil {
 				return err
 			}
-			larger = append(larger, to)
+			larger = append(larger, composedOf{Name: to})
 		}
-		names = larger
+		from = larger
 	}
-	if err := s.compose(ctx, key, names); err != nil {
+	if err := s.compose(ctx, key, from); err != nil {
 		return err
 	}
 	return s.drop(ctx, key, id)
 }
 
-func (s *gcsStore) compose(ctx context.Context, to string, names []string) error {
-	type object struct {
-		Name string `json:"name"`
-	}
+func (s *gcsStore) compose(ctx context.Context, to string, from []composedOf) error {
 	var body struct {
-		Sources []object          `json:"sourceObjects"`
+		Sources []composedOf      `json:"sourceObjects"`
 		To      map[string]string `json:"destination"`
 	}
-	body.Sources = each.Of(names, func(name string) object { return object{name} })
+	body.Sources = from
 	body.To = map[string]string{"contentType": "application/octet-stream"}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -317,53 +328,3 @@ func missing(err error) bool {
 	said, is := errors.AsType[*refusal](err)
 	return is && said.status == http.StatusNotFound
 }
-
-// Azure's parts are blocks, which belong to the blob and are gone a week later if nobody makes one of them. What is written of a blob in one
-// call has blocks of no name, so an upload drops no other blob.
-
-func (s *azureStore) begin(context.Context, string) (string, error) { return uuid.NewString(), nil }
-
-// block is the name of a block; all blocks of a blob need names of one length.
-func block(id string, n int) string {
-	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%05d", id, n))
-}
-
-func (s *azureStore) putPart(ctx context.Context, key, id string, n int, from *io.SectionReader) error {
-	return s.send(ctx, http.MethodPut, s.url(key, url.Values{"comp": {"block"}, "blockid": {block(id, n)}}), azureHeader(), from)
-}
-
-func (s *azureStore) parts(ctx context.Context, key, id string) (list []part, err error) {
-	text, err := s.fetch(ctx, http.MethodGet, s.url(key, url.Values{"comp": {"blocklist"}, "blocklisttype": {"uncommitted"}}), azureHeader())
-	if err != nil {
-		return nil, err
-	}
-	var found struct {
-		Blocks []struct {
-			Name string `xml:"Name"`
-			Size int64  `xml:"Size"`
-		} `xml:"UncommittedBlocks>Block"`
-	}
-	if err := xml.Unmarshal(text, &found); err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "cannot parse the object store's list of the blocks of %s: %v", s.at(key), err)
-	}
-	for _, b := range found.Blocks {
-		name, _ := base64.StdEncoding.DecodeString(b.Name)
-		if number, ours := strings.CutPrefix(string(name), id+"-"); ours {
-			n, _ := strconv.Atoi(number)
-			list = append(list, part{n: n, size: b.Size})
-		}
-	}
-	return list, nil
-}
-
-func (s *azureStore) finish(ctx context.Context, key, id string, list []part) error {
-	var body strings.Builder
-	body.WriteString(`<?xml version="1.0" encoding="utf-8"?><BlockList>`)
-	for _, p := range list {
-		body.WriteString(`<Uncommitted>` + block(id, p.n) + `</Uncommitted>`)
-	}
-	body.WriteString(`</BlockList>`)
-	return s.send(ctx, http.MethodPut, s.url(key, url.Values{"comp": {"blocklist"}}), azureHeader(), io.NewSectionReader(strings.NewReader(body.String()), 0, int64(body.Len())))
-}
-
-func (s *azureStore) drop(context.Context, string, string) error { return nil }

@@ -95,7 +95,7 @@ func (s *Search) Front() []FrontResult {
 }
 
 // maxShown is how many results of the front an outlook has.
-const maxShown = 100
+const maxShown = 50
 
 // A FrontOutlook is the front as everybody sees it.
 type FrontOutlook struct {

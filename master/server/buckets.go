@@ -142,5 +142,5 @@ var _ checkpoints.WritableBucket = bucket{}
 
 func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, checkpoints.Object, error) {
 	body, o, err := b.Bucket.Get(ctx, key)
-	return body, checkpoints.Object(o), err
+	return body, checkpoints.Object{Key: o.Key, Size: o.Size, Modified: o.Modified}, err
 }

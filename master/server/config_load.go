@@ -122,8 +122,8 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	return cfg, nil
 }
 
-// foreignVariables are variables with the same prefix that other programs read.
-var foreignVariables = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER"}
+// foreignVariables are variables with the same prefix that other programs read, and who asks the old master of an import.
+var foreignVariables = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER", "IMPORT_TOKEN", "IMPORT_USER", "IMPORT_PASSWORD"}
 
 func problemCount(n int) string {
 	if n == 1 {

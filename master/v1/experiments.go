@@ -219,7 +219,7 @@ type SearchOutlook struct {
 // SearchFront is the Pareto front of a search with several metrics.
 type SearchFront struct {
 	Metrics []string     `json:"metrics"`
-	Points  []FrontPoint `json:"points"`  // at most 100, the first ones spread over the front
+	Points  []FrontPoint `json:"points"`  // at most 50, the first ones spread over the front
 	Total   int          `json:"total"`   // results on the front
 	Results int          `json:"results"` // trials with a result
 	Keeping int          `json:"keeping"` // trials of which a result keeps the bounds

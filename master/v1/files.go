@@ -3,7 +3,6 @@ package v1
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/jsontext"
+	"github.com/detent-ml/detent/master/v1/base64parts"
 )
 
 const (
@@ -383,7 +383,7 @@ func (s *splitter) content(i int) error {
 	case c != '"':
 		return fmt.Errorf("%s[%d].content: expected base64", s.field, i)
 	}
-	d := base64Stream{sink: s.sink, plain: s.plain[:], bad: fmt.Errorf("%s[%d].content: expected base64", s.field, i)}
+	d := base64parts.New(s.plain[:], s.sink.Content, fmt.Errorf("%s[%d].content: expected base64", s.field, i))
 	for {
 		if _, err := s.r.Peek(1); err != nil {
 			return err
@@ -397,18 +397,18 @@ func (s *splitter) content(i int) error {
 		if esc >= 0 {
 			part = part[:esc]
 		}
-		err := d.add(part)
+		err := d.Add(part)
 		s.skip(len(part))
 		switch {
 		case err != nil:
 			return err
 		case esc >= 0:
-			if err := s.escape(&d); err != nil {
+			if err := s.escape(d); err != nil {
 				return err
 			}
 		case n >= 0:
 			s.skip(1)
-			return d.end()
+			return d.End()
 		}
 	}
 }
@@ -419,7 +419,7 @@ func (s *splitter) skip(n int) {
 }
 
 // escape handles an escaped character, such as the \/ of some encoders.
-func (s *splitter) escape(d *base64Stream) error {
+func (s *splitter) escape(d *base64parts.Decoder) error {
 	raw, err := s.r.Peek(2)
 	if err == nil && raw[1] == 'u' {
 		raw, err = s.r.Peek(6)
@@ -435,73 +435,5 @@ func (s *splitter) escape(d *base64Stream) error {
 	if text == "\n" || text == "\r" { // some encoders break base64 into lines
 		return nil
 	}
-	return d.add([]byte(text))
-}
-
-// base64Stream decodes base64 in parts of any size, in either alphabet, with or without
-// padding.
-type base64Stream struct {
-	sink  FileSink
-	plain []byte
-	carry [4]byte
-	kept  int // of carry
-	pads  int
-	bad   error
-}
-
-func (d *base64Stream) add(p []byte) error {
-	if i := bytes.IndexByte(p, '='); i >= 0 || d.pads > 0 {
-		if d.pads > 0 {
-			i = 0
-		}
-		for _, c := range p[i:] {
-			if d.pads++; c != '=' || d.pads > 2 {
-				return d.bad
-			}
-		}
-		p = p[:i]
-	}
-	for len(p) > 0 {
-		if d.kept > 0 || len(p) < 4 {
-			n := copy(d.carry[d.kept:], p)
-			d.kept += n
-			p = p[n:]
-			if d.kept < 4 {
-				return nil
-			}
-			d.kept = 0
-			if err := d.decode(d.carry[:]); err != nil {
-				return err
-			}
-			continue
-		}
-		n := min(len(p)/4*4, len(d.plain)/3*4)
-		if err := d.decode(p[:n]); err != nil {
-			return err
-		}
-		p = p[n:]
-	}
-	return nil
-}
-
-func (d *base64Stream) decode(p []byte) error {
-	n, err := base64.RawStdEncoding.Decode(d.plain, p)
-	if err != nil || n < len(p)*3/4 { // fewer bytes if the text contains line breaks
-		n, err = base64.RawURLEncoding.Decode(d.plain, p)
-	}
-	if err != nil || n < len(p)*3/4 {
-		return d.bad
-	}
-	return d.sink.Content(d.plain[:n])
-}
-
-// end decodes the remaining characters.
-func (d *base64Stream) end() error {
-	if d.kept == 1 || d.pads > 0 && (d.kept+d.pads)%4 != 0 {
-		return d.bad
-	}
-	if d.kept == 0 {
-		return nil
-	}
-	return d.decode(d.carry[:d.kept])
+	return d.Add([]byte(text))
 }

@@ -78,7 +78,7 @@ with mlflow.start_run() as run, tempfile.TemporaryDirectory() as folder:
     done = [MultipartUploadPart(1, "", ""), MultipartUploadPart(2, "", "")]
     fails("part 1 of 2 has not arrived", repo.complete_multipart_upload, "b.bin", begun.upload_id, done, "models")
     part = repo._upload_part(begun.credentials[0], large, PART, 0)
-    assert part.etag, part
+    assert part.etag or signed, part  # the addresses of Azure answer with none
     fails("part 2 of 2 has not arrived", repo.complete_multipart_upload, "b.bin", begun.upload_id, done, "models")
     fails("has no upload", repo.complete_multipart_upload, "c.bin", begun.upload_id, done, "models")
     repo.abort_multipart_upload("b.bin", begun.upload_id, "models")

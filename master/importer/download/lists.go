@@ -68,7 +68,8 @@ func whole[T any, K comparable, V any](l lists, what string, from fetch[T], keep
 // have moved to a page that was read already. changed says what shows that. It ends with a page that is not full, so a master that counts wrongly cannot keep it.
 func through[T any, K comparable, V any](l lists, what string, from fetch[T], keep func(T) (K, V)) (kept []V, changed string, err error) {
 	places := map[K]int{}
-	limit, total, sent := page, 0, 0
+	limit, sent := page, 0
+	var total int
 	var last K
 	for offset := 0; ; {
 		items, told, err := from(limit, offset)

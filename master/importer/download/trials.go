@@ -291,7 +291,7 @@ func (d *copying) lines(ctx context.Context, trial int, task string) error {
 		})
 	}
 	for r, err := range d.c.TaskLogs(ctx, task, client.LogQuery{}) {
-		if absent(err) && !(d.part && fault.Is(err, fault.Forbidden)) {
+		if absent(err) && (!d.part || !fault.Is(err, fault.Forbidden)) {
 			break
 		}
 		if err != nil {

@@ -49,7 +49,7 @@ func TestBoundsOfSummaries(t *testing.T) {
 			if c.group != nil {
 				group = c.group(i)
 			}
-			s.Fold(1, group, &i, values, "loss", true)
+			s.Fold(summary.Report{Run: 1, Group: group, Steps: &i, Values: values}, "loss", true)
 		}
 		names := 0
 		for _, g := range s.Metrics {

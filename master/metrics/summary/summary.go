@@ -80,40 +80,58 @@ func GroupOf(key string) string {
 	return key
 }
 
-// Fold adds one report. metric is searcher.metric, and smaller its smaller_is_better.
-func (s *Trial) Fold(run int, group string, steps *int, values map[string]any, metric string, smaller bool) {
+// A Report is what a report brings.
+type Report struct {
+	Run    int
+	Group  string
+	Steps  *int
+	Values map[string]any
+	Was    map[string]any // the values that some of these replace, which the summary has
+	Newest bool           // if it replaces values: no report of the group has a later step
+}
+
+// Fold adds one report. metric is searcher.metric, and smaller its smaller_is_better. It reports whether the summary is as if it had never had the
+// values that the report replaces; else it has to be made from the other reports again.
+func (s *Trial) Fold(r Report, metric string, smaller bool) (exact bool) {
 	if s.Metrics == nil {
 		s.Metrics = map[string]map[string]*Metric{}
 	}
-	key := GroupKey(group)
+	exact = true
+	key := GroupKey(r.Group)
 	if s.Metrics[key] == nil && s.room(key) {
 		s.Metrics[key] = map[string]*Metric{}
 		s.grow(1, len(key)+entryBytes)
 	}
 	if g := s.Metrics[key]; g != nil {
-		for name, v := range values {
-			s.add(g, name, v)
+		for name, v := range r.Values {
+			if was, replaces := r.Was[name]; replaces {
+				exact = s.replace(g, name, was, v, r.Newest) && exact
+			} else {
+				s.add(g, name, v)
+			}
 			if m := g[name]; m != nil && m.Type != numeric {
-				m.Batches = steps
+				m.Batches = r.Steps
 			}
 		}
 	}
-	if steps == nil {
-		return
+	if r.Steps == nil {
+		return exact
 	}
-	s.TotalBatches = max(s.TotalBatches, *steps)
-	if group != report.Validation {
-		return
+	s.TotalBatches = max(s.TotalBatches, *r.Steps)
+	if r.Group != report.Validation {
+		return exact
 	}
-	at := Validation{run, *steps}
+	at := Validation{r.Run, *r.Steps}
 	if s.Latest == nil || s.Latest.before(at) {
 		s.Latest = &at
 	}
-	if v, _ := Finite(values[metric]); v != nil {
+	_, replaces := r.Was[metric]
+	if v, _ := Finite(r.Values[metric]); v != nil {
 		if s.BestMetric == nil || smaller && *v < *s.BestMetric || !smaller && *v > *s.BestMetric || *v == *s.BestMetric && s.Best != nil && at.before(*s.Best) {
-			s.Best, s.BestMetric = &at, v
+			s.Best, s.BestMetric, replaces = &at, v, false
 		}
 	}
+	return exact && (!replaces || s.Best == nil || *s.Best != at) // the best validation has become worse
 }
 
 // room reports whether the summary may have a further name.
@@ -137,8 +155,13 @@ func (s *Trial) add(g map[string]*Metric, name string, v any) {
 		g[name] = m
 		s.grow(1, len(name)+entryBytes)
 	}
-	before := m.size
 	m.add(v)
+	s.resized(g, name, m)
+}
+
+// resized counts the size of a metric whose values have changed, and leaves it out if the summary has no room for them.
+func (s *Trial) resized(g map[string]*Metric, name string, m *Metric) {
+	before := m.size
 	m.size = m.valuesSize()
 	if s.grow(0, m.size-before); s.bytes > MaxBytes { // a number needs 300 digits where it needed one
 		delete(g, name)

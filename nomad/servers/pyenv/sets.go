@@ -95,7 +95,7 @@ func Sets() map[string]Set {
 		// A client that checks servers of SCIM against its RFCs.
 		"scim": {Requirements: []string{"scim2-tester==0.5.2", "scim2-client[httpx2]==0.13.2", "scim2-models==0.12.3"}},
 		// The client of MLflow, and its own server beside which ours answers the same calls, with what logs by itself.
-		"mlflow": {Requirements: []string{"mlflow==3.17.2", "psycopg2-binary==2.9.13", "xgboost-cpu==3.2.0"}},
+		"mlflow": {Requirements: []string{"mlflow==3.17.2", "psycopg2-binary==2.9.13", "xgboost-cpu==3.2.0", "keras==3.15.1", "jax==0.10.2"}},
 		// For the benchmark of searchers.
 		"optuna": {Requirements: []string{"optuna==4.9.0", numpy}},
 		// For notebooks.

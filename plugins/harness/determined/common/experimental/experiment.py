@@ -324,7 +324,7 @@ class Experiment:
     def front(self) -> List[FrontPoint]:
         """List the results on the front of a search with several metrics (``searcher.metrics``).
 
-        At most 100 are listed; the first ones are spread over the whole front. The list of
+        At most 50 are listed; the first ones are spread over the whole front. The list of
         checkpoints has the same order: ``list_checkpoints()`` begins with those of the front.
         """
         outlook = self._session.get(self._path).json().get("outlook") or {}
