@@ -37,10 +37,10 @@ func between(from, to time.Duration) string {
 		return strconv.FormatFloat(math.Round(n), 'f', 0, 64)
 	}
 	least, most := number(max(from, 0)), number(to)
-	switch {
-	case least == "0":
+	switch least {
+	case "0":
 		return fmt.Sprintf("within %s %s", most, name)
-	case least == most:
+	case most:
 		return fmt.Sprintf("in %s %s", most, name)
 	}
 	return fmt.Sprintf("in %s–%s %s", least, most, name)

@@ -98,14 +98,14 @@ func (o *reserveOptions) reserve(ctx context.Context, a *app.App, c *client.Clie
 		}
 		r.UserID = u.ID
 	}
-	resp, err := client.Send(ctx, c, v1.CreateReservation, r, pool)
+	made, err := client.Send(ctx, c, v1.CreateReservation, r, pool)
 	if err != nil {
 		return err
 	}
-	v := resp.Reservation
 	if o.format.Structured() {
-		return o.format.Messages(a.IO.Out, &v)
+		return o.format.Messages(a.IO.Out, made)
 	}
+	v := *made
 	a.Done("Reserved %s of pool %s for %s from %s to %s: reservation %d", whatOf(v), v.ResourcePool, whose(v), table.Time(&v.StartTime), table.Time(&v.EndTime), v.ID)
 	return nil
 }

@@ -143,7 +143,7 @@ func TestAccess(t *testing.T) {
 	r.user("determined").putTrial(ext, "one")
 	r.node("n0", "node-0", 2)
 	theirs := int(at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64))
-	values["reservations"] = fmt.Sprint(at(t, admin.post(reservePath, `{"workspaceId":1,"slots":1,`+within(1, 2)+"}").ok().tree(), "reservation.id"))
+	values["reservations"] = fmt.Sprint(at(t, admin.post(reservePath, `{"workspaceId":1,"slots":1,`+within(1, 2)+"}").ok().tree(), "id"))
 	values["groups"] = fmt.Sprint(at(t, admin.post("/api/v1/groups", `{"name":"team"}`).ok().tree(), "group.groupId"))
 	values["tokens"] = fmt.Sprint(at(t, admin.post("/api/v1/tokens", `{"description":"mine"}`).ok().tree(), "tokenId"))
 	var session int

@@ -36,7 +36,7 @@ func TestReservations(t *testing.T) {
 	admin, me := r.user("admin"), r.user("determined")
 	reserve := func(body string) int {
 		t.Helper()
-		return int(at(t, admin.post(reservePath, "{"+body+"}").ok().tree(), "reservation.id").(float64))
+		return int(at(t, admin.post(reservePath, "{"+body+"}").ok().tree(), "id").(float64))
 	}
 	six := reserve(`"workspaceId":1,"slots":6,"note":"a deadline",` + within(1, 5))
 	now := reserve(fmt.Sprintf(`"userId":2,"slots":2,"endTime":%q`, time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)))
@@ -94,10 +94,10 @@ func TestReservations(t *testing.T) {
 	})
 	t.Run("a user in a workspace with the same number", func(t *testing.T) {
 		got := admin.post(reservePath, `{"workspaceId":1,"userId":1,"slots":1,`+within(30, 31)+"}").ok().tree()
-		if at(t, got, "reservation.workspaceName") != "Uncategorized" || at(t, got, "reservation.username") != "admin" {
+		if at(t, got, "workspaceName") != "Uncategorized" || at(t, got, "username") != "admin" {
 			t.Errorf("%v", got)
 		}
-		admin.del(fmt.Sprint(reservationsPath, "/", at(t, got, "reservation.id"))).ok()
+		admin.del(fmt.Sprint(reservationsPath, "/", at(t, got, "id"))).ok()
 	})
 	t.Run("at other times there is room", func(t *testing.T) {
 		admin.del(fmt.Sprint(reservationsPath, "/", reserve(`"slots":8,"workspaceId":1,`+within(5.1, 9)))).ok()

@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/workspaces"
 )
 
-func (d Deps) create(ctx context.Context, c *rest.Call, p *pool.Pool, req *v1.PostReservationRequest) (*v1.PostReservationResponse, error) {
+func (d Deps) create(ctx context.Context, c *rest.Call, p *pool.Pool, req *v1.PostReservationRequest) (*v1.Reservation, error) {
 	now := time.Now()
 	v := Reservation{Pool: p.Name, Slots: req.Slots, Nodes: req.Agents, BeginsAt: optional.Or(req.StartTime, now), EndsAt: req.EndTime, Note: req.Note}
 	if req.WorkspaceID != 0 {
@@ -46,7 +46,8 @@ func (d Deps) create(ctx context.Context, c *rest.Call, p *pool.Pool, req *v1.Po
 		return nil, err
 	}
 	d.Changed()
-	return &v1.PostReservationResponse{Reservation: set.wire(c.Who(), now)}, nil
+	made := set.wire(c.Who(), now)
+	return &made, nil
 }
 
 // findOwner fails unless the workspace and the user exist, and the pool is open to the workspace.

@@ -22,14 +22,14 @@ func (d Deps) list(ctx context.Context, c *rest.Call, req *v1.GetReservationsReq
 	}
 	list, page, err := rest.Cut(list, req.Window)
 	shown := each.Of(list, func(v Reservation) v1.Reservation { return v.wire(c.Who(), time.Now()) })
-	return &v1.GetReservationsResponse{Reservations: shown, Pagination: &page}, err
+	return &v1.GetReservationsResponse{Reservations: shown, Pagination: page}, err
 }
 
 // wire is a reservation for a caller. Everybody who waits for slots may know when slots are reserved; for whom and why is known to those who see
 // the workspace.
 func (v Reservation) wire(to auth.Who, now time.Time) v1.Reservation {
 	out := v1.Reservation{ID: v.ID, ResourcePool: v.Pool, Slots: v.Slots, Agents: v.NodeNames, StartTime: v.BeginsAt, EndTime: v.EndsAt,
-		CreatedTime: v.CreatedAt, Active: !now.Before(v.BeginsAt)}
+		Active: !now.Before(v.BeginsAt)}
 	if v.WorkspaceID != nil && !auth.Sees(to, auth.Object{Kind: v1.KindWorkspace, WorkspaceID: *v.WorkspaceID, OwnerID: v.WorkspaceOwner}) {
 		return out
 	}

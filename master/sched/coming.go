@@ -199,10 +199,10 @@ func (p *planner) vacated(i, times int) {
 
 // withheld is how many slots of a block that a shelf shows a request may not use, because reservations need them.
 func (inv *inventory) withheld(s *shelf, r *Request, b int) int {
-	switch {
-	case s == inv.early:
+	switch s {
+	case inv.early:
 		return 0
-	case s == inv.capacity:
+	case inv.capacity:
 		return r.into.need[b]
 	}
 	return max(0, r.into.need[b]-r.into.gone[b])

@@ -1,16 +1,12 @@
 package v1
 
-import (
-	"time"
-
-	"github.com/detent-ml/detent/master/optional"
-)
+import "time"
 
 // The endpoints of reservations, which Determined does not have.
 var (
 	ListReservations = Endpoint[GetReservationsRequest, GetReservationsResponse]{Method: "GET", Path: "/detent/reservations", Access: ByBoth, Object: KindPool, Verb: View, List: true,
 		Summary: "List the reservations of slots and the maintenances of nodes that have not ended"}
-	CreateReservation = Endpoint[PostReservationRequest, PostReservationResponse]{Method: "POST", Path: "/detent/resource-pools/:pool/reservations", Access: ByUsers, Object: KindPool, Verb: Administer,
+	CreateReservation = Endpoint[PostReservationRequest, Reservation]{Method: "POST", Path: "/detent/resource-pools/:pool/reservations", Access: ByUsers, Object: KindPool, Verb: Administer,
 		Summary: "Reserve slots of a resource pool for a workspace or a user for a time, or take nodes of it out of use for a maintenance"}
 	CancelReservation = Endpoint[None, Empty]{Method: "DELETE", Path: "/detent/reservations/:id", Access: ByUsers, Object: KindPool, Verb: Administer,
 		Summary: "Cancel a reservation, or end it if it has begun"}
@@ -31,19 +27,18 @@ type Reservation struct {
 	EndTime       time.Time `json:"endTime"`
 	Note          string    `json:"note"`
 	CreatedBy     string    `json:"createdBy"`
-	CreatedTime   time.Time `json:"createdTime"`
 	Active        bool      `json:"active"` // it has begun
 }
 
 // GetReservationsResponse is the answer of ListReservations, the first to begin first.
 type GetReservationsResponse struct {
 	Reservations []Reservation `json:"reservations"`
-	Pagination   *Pagination   `json:"pagination"`
+	Pagination   Pagination    `json:"pagination"`
 }
 
 // Records returns the records of the page.
 func (r GetReservationsResponse) Records() ([]Reservation, Pagination) {
-	return r.Reservations, optional.Value(r.Pagination)
+	return r.Reservations, r.Pagination
 }
 
 // PostReservationRequest reserves slots for a workspace, a user or a user in a workspace, or takes agents out of use.
@@ -55,9 +50,4 @@ type PostReservationRequest struct {
 	StartTime   *time.Time `json:"startTime,omitempty"` // nil: now
 	EndTime     time.Time  `json:"endTime"`
 	Note        string     `json:"note,omitempty"`
-}
-
-// PostReservationResponse is the answer of CreateReservation.
-type PostReservationResponse struct {
-	Reservation Reservation `json:"reservation"`
 }

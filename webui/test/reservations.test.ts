@@ -4,7 +4,7 @@ import type { Reservation } from '../src/lib/types';
 
 const reservation = (part: Partial<Reservation>): Reservation => ({
   id: 1, resourcePool: 'gpu', workspaceId: 0, workspaceName: '', userId: 0, username: '', slots: 0, agents: [], startTime: '2026-12-01T18:00:00', endTime: '2026-12-01T22:00:00',
-  note: '', createdBy: '', createdTime: '2026-11-30T00:00:00Z', active: false, ...part,
+  note: '', createdBy: '', active: false, ...part,
 });
 
 test('a reservation says what it holds, for whom and when', () => {

@@ -69,11 +69,11 @@ function Make({ close, done }: { close: () => void; done: () => void }) {
     if (username && !user) throw new Error(`There is no user ${username}.`);
     const begins = text(form, 'from');
     const from = begins ? new Date(begins) : new Date();
-    const { reservation } = await reservations.make(text(form, 'pool'), {
+    const made = await reservations.make(text(form, 'pool'), {
       ...(maintenance ? { agents: words(form, 'agents') } : { slots: Number(text(form, 'slots')), workspaceId: Number(text(form, 'workspace')) || 0, userId: user?.id ?? 0 }),
       ...(begins ? { startTime: from.toISOString() } : {}), endTime: endOf(from, text(form, 'length')).toISOString(), note: text(form, 'note'),
     });
-    say(sentence(reservation));
+    say(sentence(made));
     done();
   };
   return (
