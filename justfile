@@ -133,7 +133,7 @@ ci:
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,python-thorough" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,python-thorough,import-kills" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]
@@ -164,6 +164,10 @@ race part="all": test-servers
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":
     @go test ./master/control -run 'Simulation|NoneIsHeldUp' -sim {{ seeds }} -sim-metrics {{ metrics }} -timeout 180m
+
+# an import whose process is killed at a hundred points, and one that is interrupted at a hundred (package-tests have a few of each)
+import-kills: test-servers
+    @DETENT_THOROUGH=1 {{ again }} go -flags '-vet=off -count=1 -run ^(TestKilled|TestInterrupted)$ -timeout 40m' ./master/importer
 
 # a release, built whole and looked at
 release-test: ui
@@ -258,13 +262,14 @@ bench-cluster *args: build servers
 bench-against commit *args: build servers
     @go run ./integration/bench/against "${@:2}" "$1"
 
-# how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours, or on other tables: just bench search --tables FOLDER
+# how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours, or with two metrics only: just bench search front, or on other tables: just bench search --tables FOLDER
 [positional-arguments]
 bench-search *args:
     @if [[ "${1:-}" == --tables ]]; then go test ./integration/bench/search -run TestTablesOfAFolder -count 1 -timeout 3h -v -tables "$(realpath "$2")" "${@:3}"; \
-    elif [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; \
-    else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; fi
-    @if [[ "${1:-}" != --tables ]]; then {{ just_executable() }} bench-cluster -bench Core; fi
+    elif [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; go run ./integration/bench/search -front -seeds 20; \
+    elif [[ "${1:-}" == front ]]; then go run ./integration/bench/search -front -seeds 20 -optuna "$({{ ready }} python optuna)" "${@:2}"; \
+    else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; go run ./integration/bench/search -front -seeds 20 -optuna "$({{ ready }} python optuna)"; fi
+    @if [[ "${1:-}" != --tables && "${1:-}" != front ]]; then {{ just_executable() }} bench-cluster -bench Core; fi
 
 # how the policies of a pool share 1,000 nodes in virtual time, beside FIFO and plain best fit, in some minutes: just bench sched, or: just bench sched -shape philly -load 1.3 -plot picture.svg
 [positional-arguments]

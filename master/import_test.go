@@ -34,7 +34,7 @@ func TestImport(t *testing.T) {
 		want []string
 	}{
 		{[]string{"--config", file, "--from", from.DSN, "--dry-run"}, []string{"nothing was imported (--dry-run)"}},
-		{[]string{"--config", file, "--from", from.DSN, "--logs", "--verify"}, []string{"logs         480 of", "both sides have the same", "  shared_fs /data checkpoints: NOT READ: checkpoint ",
+		{[]string{"--config", file, "--from", from.DSN, "--logs", "--verify"}, []string{" (100 %), 480 lines, ", "both sides have the same", "  shared_fs /data checkpoints: NOT READ: checkpoint ",
 			"which is not below a folder of checkpoint_roots", "    where it can be read: det checkpoint download ", "note: 5 of 5 storages cannot be read with this configuration", "imported cluster"}},
 		{[]string{"--set", "database=" + beside.DSN, "--from", from.DSN, "--workspace-prefix", "old/"}, []string{"imported cluster"}},
 	} {

@@ -123,6 +123,7 @@ DETENT_IMPORT_PASSWORD, say who asks; --from-token-file names a file with the to
 	f := cmd.Flags()
 	f.StringVar(&o.From, "from", "", "the address of the old database (postgres://user:password@host/determined), or of the old master (https://host:8080)")
 	f.StringVar(&tokenFile, "from-token-file", "", "a file with a token of an administrator of the old master")
+	f.BoolVar(&o.Partial, "partial", false, "with the address of the old master: accept that the user who asks sees only a part of the old cluster")
 	f.StringVar(&o.Prefix, "workspace-prefix", "", "import beside existing work: this goes before the names of workspaces, and all numbers are new")
 	f.StringVar(&o.Host, "old-host", "", "with --workspace-prefix: the host name of the old master, which leads here later; its links are redirected to public_url with the new numbers")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be imported, what would be lost, and how long it takes")

@@ -95,6 +95,9 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 		for _, d := range all {
 			d.sayLeft(a)
 		}
+		if err := printFronts(a, all); err != nil {
+			return err
+		}
 		explain(a, all)
 	}
 	return nil

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -210,16 +207,6 @@ func isOther(err error) bool {
 	return fault.Is(err, fault.Invalid) && strings.Contains(err.Error(), "was reported before with another value")
 }
 
-// A mark is what an import notes in the metadata of a run, below imported: how far its files were read, and the run of the trial that has
-// reported it. Metadata have at most a hundred entries in a list, so the newest files by name stand for all before them.
-type mark struct {
-	From  string   `json:"from"`
-	Run   int      `json:"run"`
-	Files []string `json:"files"` // "<bytes> <name>", sorted by name
-}
-
-const maxMarks = 100
-
 // marked reads the mark of a trial, and the rest of its metadata.
 func (s sender) marked(ctx context.Context, trial int) (*mark, map[string]any, error) {
 	got, err := client.Call(ctx, s.c, v1.GetRunMetadata, trial)
@@ -240,42 +227,6 @@ func (s sender) marked(ctx context.Context, trial int) (*mark, map[string]any, e
 	}
 	m.From = s.from
 	return &m, rest, nil
-}
-
-// read is up to which byte a file was read.
-func (m *mark) read(name string) int64 {
-	for _, f := range m.Files {
-		bytes, of, _ := strings.Cut(f, " ")
-		if of == name {
-			n, _ := strconv.ParseInt(bytes, 10, 64)
-			return n
-		}
-	}
-	if len(m.Files) == maxMarks {
-		if _, oldest, _ := strings.Cut(m.Files[0], " "); name < oldest {
-			return 1 << 62
-		}
-	}
-	return 0
-}
-
-// covers reports whether everything that was read is in the mark.
-func (m *mark) covers(r *run) bool {
-	for name, end := range r.files {
-		if end > m.read(name) {
-			return false
-		}
-	}
-	return true
-}
-
-// note puts into the mark how far files were read.
-func (m *mark) note(r *run) {
-	m.Files = m.Files[:0]
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		m.Files = append(m.Files, strconv.FormatInt(r.files[name], 10)+" "+name)
-	}
-	m.Files = m.Files[max(0, len(m.Files)-maxMarks):]
 }
 
 // note stores the mark, beside what else is in the metadata.

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/search/sim"
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // A simulated search, in the form of --json.
@@ -29,6 +30,7 @@ type simulated struct {
 	Best     *float64 `json:"best,omitempty"`
 	Hours    float64  `json:"hours,omitempty"`     // with a budget: in which at least one trial trained
 	Slots    float64  `json:"slotHours,omitempty"` // with a budget: of all trials
+	Front    int      `json:"front,omitempty"`     // with several metrics: results on the front
 	Lengths  []share  `json:"lengths"`
 }
 
@@ -51,7 +53,11 @@ func simulate(a *app.App, o options) error {
 		return fault.New(fault.Invalid, "a search with a budget needs the time that a trial trains for one unit of its length: set --pace, such as --pace 90s")
 	}
 	const reports = 200 // of a trial that trains completely
-	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports),
+	others := map[string]sim.Curves{}
+	for i, m := range cfg.Searcher.Metrics {
+		others[m.Name] = sim.Shape{Seed: o.seed + int64(i), Larger: !m.Smaller()}
+	}
+	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports), Others: others,
 		Costs: sim.Costs{Pace: o.pace.Seconds(), Slots: cfg.Resources.SlotsPerTrial}})
 	if err != nil {
 		return fault.New(fault.Invalid, "%w", err)
@@ -61,6 +67,7 @@ func simulate(a *app.App, o options) error {
 	if budget != nil {
 		out.Hours, out.Slots = r.Seconds/time.Hour.Seconds(), r.Slots/time.Hour.Seconds()
 	}
+	out.Front = len(r.Front)
 	if n := len(r.Trace); n > 0 {
 		out.Best = &r.Trace[n-1].Metric
 	}
@@ -83,6 +90,9 @@ func simulate(a *app.App, o options) error {
 	}
 	if cfg.Searcher.ByProgram() {
 		a.Printf("The hyperparameters were drawn at random, in place of those that a program of yours proposes (sampler: program).\n")
+	}
+	if out.Front > 0 {
+		a.Printf("%s on the front of its metrics.\n", spelling.Count(out.Front, "result"))
 	}
 	if o.curves == "" {
 		a.Printf("The learning curves are invented, so this simulation cannot show which trial is best.\n")
@@ -138,6 +148,9 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 		t, err := sim.ReadTable(f)
 		if err != nil {
 			return cfg, nil, fault.New(fault.Invalid, "%s: %w", o.curves, err)
+		}
+		if len(cfg.Searcher.Metrics) > 0 {
+			return cfg, nil, fault.New(fault.Invalid, "%s has the curves of one metric, and this search has several: omit --curves", o.curves)
 		}
 		cfg.Hyperparameters, cfg.Searcher.SmallerIsBetter, curves = t.Space(), true, t
 		cfg.Searcher.Constraints, cfg.Searcher.StartWith = nil, nil // they are about the others

@@ -51,6 +51,14 @@ func TestSimulations(t *testing.T) {
 	if plain, recorded := simulated(eight), simulated(eight, "--curves", curves); !strings.Contains(recorded, `"best": 0.2500`) || strings.Contains(plain, `"best": 0.2500`) {
 		t.Errorf("with recorded curves: %s, without: %s", recorded, plain)
 	}
+	several := filepath.Join(dir, "several.yaml")
+	text := "hyperparameters: {lr: {type: log, base: 10, minval: -5, maxval: 1}}\nsearcher: {name: async_halving, metrics: [{name: error}, {name: accuracy, smaller_is_better: false}], num_rungs: 2, max_length: {epochs: 4}, max_trials: 9}\n"
+	if err := os.WriteFile(several, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if first, again := simulated(several), simulated(several); !strings.Contains(first, `"front": `) || first != again || strings.Contains(simulated(eight), `"front"`) {
+		t.Errorf("with several metrics: %s, again: %s", first, again)
+	}
 	drawn := map[string]bool{} // the setting that the only trial of a search gets
 	for seed := range 8 {
 		drawn[simulated(one, "--curves", curves, "--seed", fmt.Sprint(seed))] = true

@@ -52,8 +52,25 @@ with core.init() as ctx:
         ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": 1 / step})
 `
 
+// compromises reports two metrics, of which one is better the worse the other is, and saves a checkpoint at each rung.
+const compromises = `
+from determined import core
+import determined as det
+
+x = det.get_cluster_info().trial.hparams["x"]
+with core.init() as ctx:
+    for step in range(1, 9):
+        ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": x + 1 / step, "ms": 100 * (1 - x), "other": 1})
+        if step in (4, 8):
+            with ctx.checkpoint.store_path({"steps_completed": step}) as (path, _):
+                path.joinpath("weights").write_text(str(x))
+        if ctx.preempt.should_preempt():
+            break
+`
+
 // TestASearchCallsTheBestBack: of three trials the best continues from its rung. The others wait there without slots until the search stops
-// them. Their program knows only signals. Beside it, a training without an end ends when its budget is spent.
+// them. Their program knows only signals. Beside it, a training without an end ends when its budget is spent, and a search with two metrics finds
+// its front.
 func TestASearchCallsTheBestBack(t *testing.T) {
 	r := rig.Start(t)
 	spends := r.Submit(t, `
@@ -63,6 +80,16 @@ hyperparameters: {}
 searcher: {name: single, metric: loss, budget: {slot_hours: 0.002}}
 `, rig.Script(endless))
 	defer wasSpent(t, r, spends)
+	several := r.Submit(t, `
+name: several
+entrypoint: python3 train.py
+max_restarts: 0
+checkpoint_storage: {save_experiment_best: 2, save_trial_best: 0, save_trial_latest: 0}
+hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
+searcher: {name: async_halving, metrics: [{name: loss}, {name: ms, at_most: 80}], num_rungs: 2, divisor: 2, max_trials: 4, max_concurrent_trials: 1, max_length: {batches: 8},
+  stop_once: true, sampler: random, start_with: [{x: 0.5}, {x: 0.9}, {x: 0.1}, {x: 0.4}]}
+`, rig.Script(compromises))
+	defer foundItsFront(t, r, several)
 	id := r.Submit(t, `
 name: search
 entrypoint: python3 train.py
@@ -99,6 +126,42 @@ resume: {path: out}
 		if got := fmt.Sprint(regexp.MustCompile(`(?:begins after|saved) step \d`).FindAllString(log, -1)); got != want {
 			t.Errorf("the log of trial %d has %s, want %s:\n%s", x.ID, got, want, log)
 		}
+	}
+}
+
+// foundItsFront waits until a search with two metrics has ended. Its trial with the smallest loss breaks the bound.
+func foundItsFront(t *testing.T, r *rig.Rig, id int) {
+	t.Helper()
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
+	if err != nil || len(trials) != 4 {
+		t.Fatal(len(trials), err)
+	}
+	of := map[int]string{}
+	for _, x := range trials {
+		of[x.ID] = string(x.HParams)
+		if x.State != "STATE_COMPLETED" {
+			t.Errorf("trial %d is %s: %s", x.ID, x.State, x.Error)
+		}
+	}
+	f := e.Outlook.Front
+	if f == nil || f.Results != 4 || f.Keeping != 3 || f.Total != len(f.Points) || f.Total < 2 {
+		t.Fatalf("the front: %+v", f)
+	}
+	for _, p := range f.Points {
+		if strings.Contains(of[p.TrialID], "0.1") || len(p.Values) != 2 || p.Values[1] > 80 {
+			t.Errorf("trial %d with %s is on the front: %+v", p.TrialID, of[p.TrialID], p)
+		}
+	}
+	if best := e.Experiment.BestTrialID; best == nil || *best != f.Points[0].TrialID {
+		t.Errorf("the best trial is %v, and the front begins with %+v", best, f.Points[0])
+	}
+	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || !strings.Contains(out, fmt.Sprintf("Front of experiment %d:", id)) || !strings.Contains(out, "of 4 trials, 3 found one that keeps the bounds (ms at most 80)") {
+		t.Errorf("det experiment describe: %v\n%s", err, out)
 	}
 }
 

@@ -152,7 +152,7 @@ func (a *API) checkpointDeps() checkpoints.Deps {
 	return checkpoints.Deps{DB: a.db, Log: a.log, Config: a.experiments.Configs.Config, Outside: a.experiments.UnmanagedCheckpoint, Downloads: checkpoints.NewDownloads(),
 		Experiment: func(ctx context.Context, id int) (checkpoints.Experiment, error) {
 			e, err := experiments.Get(ctx, a.db, id)
-			return checkpoints.Experiment{ID: e.ID, Is: e.Object(), Config: e.Config, Metric: optional.Value(e.Metric), SmallerIsBetter: e.SmallerIsBetter}, err
+			return checkpoints.Experiment{ID: e.ID, Is: e.Object(), Config: e.Config, Metric: optional.Value(e.Metric), SmallerIsBetter: e.SmallerIsBetter, Objectives: e.Objectives}, err
 		},
 		Head: func(ctx context.Context, id int) (checkpoints.Experiment, error) {
 			e, err := experiments.GetHead(ctx, a.db, id)

@@ -302,6 +302,7 @@ func previewedPolicy(req *v1.PreviewGCRequest, e Experiment, s ExperimentFiles) 
 	if err != nil {
 		return policy, err
 	}
+	policy.Objectives = cfg.Searcher.Metrics
 	for name, n := range map[string]struct{ to, given, now *int }{
 		"save_experiment_best": {&policy.ExperimentBest, req.SaveExperimentBest, &cfg.CheckpointStorage.SaveExperimentBest},
 		"save_trial_best":      {&policy.TrialBest, req.SaveTrialBest, &cfg.CheckpointStorage.SaveTrialBest},

@@ -2,6 +2,8 @@ package checkpoints
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,6 +56,9 @@ func (d Deps) page(ctx context.Context, c *rest.Call, req *v1.GetCheckpointsRequ
 	}
 	f.TrialID = trial
 	total, err := CountListed(ctx, d.DB, c.Scope(), f)
+	if total > maxByFront {
+		f.Objectives = nil
+	}
 	config := d.config(e.Config, c.Who(), e.Is.OwnerID)
 	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]Checkpoint, error) {
 		return List(ctx, d.DB, c.Scope(), f, from, n, len(config))
@@ -89,6 +94,12 @@ func filter(req *v1.GetCheckpointsRequest, e Experiment) (Filter, error) {
 			f.Desc = !e.SmallerIsBetter
 		}
 		f.Metric = e.Metric
+		if len(e.Objectives) > 0 {
+			if err := json.Unmarshal(e.Objectives, &f.Objectives); err != nil {
+				return f, fmt.Errorf("searcher.metrics of experiment %d: %w", e.ID, err)
+			}
+			f.WorstFirst = f.Desc == e.SmallerIsBetter
+		}
 	}
 	return f, nil
 }

@@ -51,6 +51,7 @@ type Experiment struct {
 	Config          []byte
 	Metric          string // of its searcher
 	SmallerIsBetter bool
+	Objectives      []byte // searcher.metrics; nil: the search has one metric
 }
 
 // A Trial of an experiment.

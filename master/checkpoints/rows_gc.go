@@ -63,6 +63,7 @@ type StoredCheckpoint struct {
 	ReportedAt   time.Time `db:"reported_at"`
 	State        string    `db:"state"`
 	Metric       *float64  `db:"metric"`
+	Values       []byte    `db:"values"` // its metrics of a search with several; nil: none
 	BeingRemoved bool      `db:"being_removed"`
 	Kept         bool      `db:"kept"` // a folder that the runner keeps
 	Logged       string    `db:"logged"`
@@ -146,7 +147,7 @@ func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, whi
 		}
 		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx, `
 			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, k.kept, k.logged, k.run_id, `+BeingRemoved+` AS being_removed,
-				`+database.FloatAt("vm.avg->e.metric")+` AS metric
+				`+database.FloatAt("vm.avg->e.metric")+` AS metric, `+objectiveValues+` AS values
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
 				AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
@@ -186,12 +187,13 @@ func storagesOf(ctx context.Context, db *database.DB, list []StoredCheckpoint) (
 // Keep returns the input of keep.Decide.
 func (s ExperimentFiles) Keep(p keep.Policy) keep.Experiment {
 	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used}
+	points := pointsOf(p.Objectives)
 	for _, k := range s.Checkpoints {
 		if k.Logged != "" { // no policy is about it
 			continue
 		}
 		e.Checkpoints = append(e.Checkpoints, keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
-			Metric: k.Metric, BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID})
+			Metric: k.Metric, Point: points(k.Values), BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID})
 	}
 	return e
 }

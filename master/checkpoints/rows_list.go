@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/expconf/objectives"
 )
 
 // Filter chooses checkpoints of an experiment.
@@ -15,6 +16,8 @@ type Filter struct {
 	Sort         string
 	Metric       string // sort by this metric of the validation at a checkpoint's steps, instead of Sort; checkpoints without it come last
 	Desc         bool
+	Objectives   objectives.List // sort by the front of these metrics
+	WorstFirst   bool            // with Objectives
 }
 
 // checkpointSorts maps the names of sort orders to SQL; of equal checkpoints the oldest comes first.
@@ -45,6 +48,13 @@ func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter, offset,
 		return nil, nil
 	}
 	c := f.conditions(in)
+	if len(f.Objectives) > 0 {
+		ids, err := idsByFront(ctx, db, in, f)
+		if err != nil || offset >= len(ids) {
+			return nil, err
+		}
+		return ByIDs(ctx, db, ids[offset:min(len(ids), offset+min(limit, database.MaxPage))], each)
+	}
 	by := checkpointSorts[f.Sort]
 	if f.Metric != "" {
 		c.Args["metric"] = f.Metric

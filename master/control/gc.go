@@ -135,7 +135,7 @@ func byPolicy(s checkpoints.ExperimentFiles, cfg expconf.Config, unread error) c
 func policyOf(cfg expconf.Config) policy.Policy {
 	s := cfg.CheckpointStorage
 	return policy.Policy{ExperimentBest: s.SaveExperimentBest, TrialBest: s.SaveTrialBest, TrialLatest: s.SaveTrialLatest,
-		SmallerIsBetter: cfg.Searcher.SmallerIsBetter}
+		SmallerIsBetter: cfg.Searcher.SmallerIsBetter, Objectives: cfg.Searcher.Metrics}
 }
 
 // byDeletion selects all checkpoints of an experiment. If another experiment or the model

@@ -37,6 +37,7 @@ func Complete(raw Raw, cluster ClusterDefaults) (Config, error) {
 	if !IsSet(&raw.Reproducibility, "experiment_seed") {
 		c.Reproducibility.ExperimentSeed = cluster.Seed & 0x7fffffff
 	}
+	c.Searcher.lead()
 	fill(valueOf(&c))
 	c.Environment.Nomad = c.Environment.Nomad.orNone()
 	c.batchSystems()

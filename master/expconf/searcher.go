@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/expconf/objectives"
 	"github.com/detent-ml/detent/master/optional"
 )
 
@@ -102,6 +104,9 @@ type Searcher struct {
 	Replace        PBTReplace `json:"replace_function" of:"pbt"`
 	Explore        PBTExplore `json:"explore_function" of:"pbt"`
 
+	// Metrics are those of a search with several; the first is Metric. Empty: it has one.
+	Metrics objectives.List `json:"metrics" of:"random? grid? adaptive_asha? async_halving?"`
+
 	// Budget is what the search may spend; nil: it ends with its trials.
 	Budget *Budget `json:"budget" of:"single? random? grid? adaptive_asha? async_halving? pbt? sync_halving adaptive"`
 
@@ -121,6 +126,18 @@ func (s Searcher) MarshalJSON() ([]byte, error) {
 	return json.Marshal(of.stored(reflect.ValueOf(s)))
 }
 
+// lead makes the first of several metrics the one that everybody knows.
+func (s *Searcher) lead() {
+	first, several := s.Metrics.First()
+	if several && !IsSet(s, "metric") {
+		s.Metric = first.Name
+	}
+	if several && !IsSet(s, "smaller_is_better") {
+		s.SmallerIsBetter = first.Smaller()
+		MarkSet(s, "smaller_is_better")
+	}
+}
+
 // check validates the section, except for what depends on hyperparameters.
 func (s Searcher) check(k *checker, at string) {
 	if s.Name == "" {
@@ -133,6 +150,10 @@ func (s Searcher) check(k *checker, at string) {
 	}
 	k.when(s.Metric == "", at+".metric", "is required", "name the validation metric that compares trials")
 	k.text(at+".metric", s.Metric, 256)
+	for _, p := range s.Metrics.Problems(objectives.Beside{Metric: s.Metric, Smaller: s.SmallerIsBetter, Progressive: s.Progressive, Learns: len(s.LearnFrom) > 0,
+		Program: s.ByProgram(), Revision: s.Revision, Trials: s.MaxTrials}) {
+		k.fail(document.Join(at, p.At), p.Message, p.Hint)
+	}
 	if s.SourceTrialID != nil && *s.SourceTrialID < 1 {
 		k.fail(at+".source_trial_id", "must be the number of a trial, found "+fmt.Sprint(*s.SourceTrialID), "")
 	}

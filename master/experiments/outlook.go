@@ -1,11 +1,16 @@
 package experiments
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/spelling"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -22,7 +27,51 @@ func OutlookOf(e Experiment) (w v1.SearchOutlook, err error) {
 		w.Budget = &v1.SearchBudget{Unit: b.Unit, Limit: b.Limit, Spent: b.Spent, More: b.More, Over: b.Over}
 		w.Says = append(w.Says, spentText(b, e.Terminal()))
 	}
+	if f := o.Front; f != nil {
+		w.Front = &v1.SearchFront{Metrics: f.Metrics, Total: f.Total, Results: f.Results, Keeping: f.Keeping}
+		if f.Results > 0 {
+			w.Says = append(w.Says, frontText(f))
+		}
+	}
 	return w, nil
+}
+
+// frontText says what a search with several metrics has found: "3 results are on the front of loss, ms; of 20 trials, 12 found one that keeps the bounds (ms at
+// most 20)".
+func frontText(f *search.FrontOutlook) string {
+	is := "are"
+	if f.Total == 1 {
+		is = "is"
+	}
+	text := fmt.Sprintf("%s %s on the front of %s", spelling.Count(f.Total, "result"), is, strings.Join(f.Metrics, ", "))
+	switch {
+	case len(f.Bounds) == 0:
+	case f.Keeping == 0:
+		text = fmt.Sprintf("none of %s has found a result that keeps the bounds (%s)", spelling.Count(f.Results, "trial"), strings.Join(f.Bounds, "; "))
+	default:
+		text += fmt.Sprintf("; of %s, %d found one that keeps the bounds (%s)", spelling.Count(f.Results, "trial"), f.Keeping, strings.Join(f.Bounds, "; "))
+	}
+	return text
+}
+
+// frontOf adds the results of the front to the outlook of an experiment.
+func frontOf(ctx context.Context, db *database.DB, e Experiment, w *v1.SearchOutlook) error {
+	var o search.Outlook
+	if w.Front == nil || json.Unmarshal(e.Outlook, &o) != nil {
+		return nil
+	}
+	numbers := each.Of(o.Front.Points, func(p search.FrontResult) int { return p.Trial })
+	ids, err := database.Map[int, int](ctx, db, `SELECT number, id FROM trials WHERE experiment_id = $1 AND number = ANY($2)`, e.ID, numbers)
+	if err != nil {
+		return err
+	}
+	w.Front.Points = []v1.FrontPoint{}
+	for _, p := range o.Front.Points {
+		if id, there := ids[p.Trial]; there {
+			w.Front.Points = append(w.Front.Points, v1.FrontPoint{TrialID: id, StepsCompleted: p.Steps, Values: p.Values})
+		}
+	}
+	return nil
 }
 
 // spentText says what a search has spent: "12.4 of 40 slot-hours are spent; about 31 more trials".

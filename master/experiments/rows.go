@@ -62,7 +62,8 @@ type Experiment struct {
 	Searcher        *string    `db:"searcher"`
 	Metric          *string    `db:"metric"`
 	SmallerIsBetter bool       `db:"smaller_is_better"`
-	Outlook         []byte     `db:"outlook"` // of its search, as the loop stored it; nil: none
+	Objectives      []byte     `db:"objectives"` // searcher.metrics; nil: the search has one metric
+	Outlook         []byte     `db:"outlook"`    // of its search, as the loop stored it; nil: none
 	Trials          int        `db:"trials"`
 	Checkpoints     int        `db:"checkpoints"`
 	CheckpointBytes int64      `db:"checkpoint_bytes"`
@@ -107,7 +108,7 @@ var selectExperiment = `
 		e.name, e.description, e.labels, e.notes, e.archived, e.desired, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority,
 		e.state, ` + ShownState + ` AS shown, e.error, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 		e.started_at, e.ended_at, extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds,
-		e.best_trial_id, e.best_metric, e.searcher, e.metric, e.smaller_is_better, e.outlook, ` + TrialCount + ` AS trials, c.checkpoints, c.checkpoint_bytes
+		e.best_trial_id, e.best_metric, e.searcher, e.metric, e.smaller_is_better, e.objectives, e.outlook, ` + TrialCount + ` AS trials, c.checkpoints, c.checkpoint_bytes
 	FROM experiments e JOIN users u ON u.id = e.owner_id JOIN projects p ON p.id = e.project_id
 	JOIN workspaces w ON w.id = p.workspace_id
 	CROSS JOIN LATERAL (` + CheckpointSums + `) c`

@@ -50,6 +50,9 @@ func (d Deps) get(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (
 	if resp.Outlook, err = OutlookOf(e); err != nil {
 		return nil, err
 	}
+	if err := frontOf(ctx, d.DB, e, &resp.Outlook); err != nil {
+		return nil, err
+	}
 	avoided, err := nodes.Avoided(ctx, d.DB, e.ID)
 	resp.AvoidedNodes = each.Of(avoided, func(n nodes.FailureCount) v1.AvoidedNode {
 		return v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/importer"
 	"github.com/detent-ml/detent/master/importer/download"
 	"github.com/detent-ml/detent/master/importer/importertest"
+	"github.com/detent-ml/detent/master/schema/rowtest"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -86,6 +87,49 @@ func TestImportOverTheAPI(t *testing.T) {
 	}
 	here.take(from, over(m))
 	here.is(map[string]string{fmt.Sprintf(`SELECT archived::text FROM experiments WHERE id = %d`, made.Experiment.ID): "true"})
+	importsAPart(t, m, from)
+}
+
+// importsAPart: somebody who sees one workspace of a cluster with roles is told so before anything is copied, and imports this workspace if that was accepted.
+func importsAPart(t *testing.T, m *servertest.Master, from *rowtest.World) {
+	t.Helper()
+	admin, d := m.Client("admin"), newDetent(t)
+	eve, err := client.Send(t.Context(), admin, v1.CreateUser, v1.PostUserRequest{User: &v1.User{Username: "eve", Active: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := v1.RoleAssignment{Role: v1.Role{RoleID: int(auth.Viewer)}, ScopeWorkspaceID: new(2)}
+	given := v1.AssignRolesRequest{UserRoleAssignments: []v1.UserRoleAssignment{{UserID: eve.User.ID, RoleAssignment: role}}}
+	if _, err := client.Send(t.Context(), admin, v1.AssignRoles, given); err != nil {
+		t.Fatal(err)
+	}
+	asEve := func(o *importer.Options) {
+		o.From, o.Who = m.Address(), download.Access{Token: m.Client("eve").Token()}
+	}
+	partial := func(o *importer.Options) { o.Partial = true }
+	const told = "eve is no ClusterAdmin of the old cluster and sees only a part of it: 1 workspaces (Vision), 7 experiments, 1 models and "
+	const noted = "note: this is only a part of the old cluster, which eve sees"
+	text, err := d.tries(t.Context(), from, asEve)
+	if !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), told) || !strings.Contains(err.Error(), "--partial") {
+		t.Errorf("without being accepted: %v\n%s", err, text)
+	}
+	d.is(map[string]string{`SELECT (to_regnamespace('determined_import') IS NULL)::text`: "true"})
+	if text := d.take(from, asEve, func(o *importer.Options) { o.DryRun = true }); !strings.HasPrefix(text, told) || !strings.Contains(text, noted) {
+		t.Errorf("a dry run prints\n%s", text)
+	}
+	if text := d.take(from, asEve, partial); !strings.HasPrefix(text, told) || !strings.Contains(text, noted) || !strings.Contains(text, "both sides have the same") {
+		t.Errorf("the report is\n%s", text)
+	}
+	d.is(map[string]string{
+		`SELECT string_agg(id::text, ' ' ORDER BY id) FROM experiments`: "1 4 7 10 13 16 19",
+		`SELECT string_agg(name, ' ' ORDER BY id) FROM workspaces`:      "Uncategorized Vision",
+		`SELECT partial::text FROM imports`:                             "true",
+	})
+	d.take(from, over(m))
+	d.is(map[string]string{`SELECT count(*)::text FROM experiments`: "21", `SELECT partial::text FROM imports`: "false"})
+	if text, err := d.tries(t.Context(), from, asEve, partial); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "would take away rights") {
+		t.Errorf("a part after the whole: %v\n%s", err, text)
+	}
 }
 
 // difference is the first line in which two texts differ.

@@ -26,7 +26,7 @@ func (p *pass) putExperiments(ctx context.Context, tx *database.DB) error {
 	return p.put(ctx, tx, `
 		INSERT INTO experiments AS e (id, job_id, owner_id, project_id, external_id, unmanaged, config, original_config, context_hash, seed, name, description, labels, notes, archived, desired, pool,
 			slots_per_trial, max_slots, weight, priority, state, progress, started_at, ended_at, best_trial_id, swept_at) OVERRIDING SYSTEM VALUE
-		SELECT d.id + @shift, CASE WHEN d.job_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN d.job_id::uuid ELSE gen_random_uuid() END, `+number("user", "d.owner_id")+`, `+number("project", "d.project_id")+`,
+		SELECT d.id + @shift, CASE WHEN d.job_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN d.job_id::uuid ELSE gen_random_uuid() END, `+owner("d.owner_id")+`, `+number("project", "d.project_id")+`,
 			CASE WHEN NOT EXISTS (SELECT FROM experiments x WHERE x.external_id = d.external_experiment_id AND x.id <> d.id + @shift) THEN d.external_experiment_id END, d.unmanaged, c.config, coalesce(d.original_config, ''), d.code, coalesce((c.config #>> '{reproducibility,experiment_seed}')::bigint, 0),
 			left(coalesce(c.config->>'name', 'Experiment ' || d.id), 65536), coalesce(c.config->>'description', ''),
 			CASE jsonb_typeof(c.config->'labels') WHEN 'array' THEN ARRAY(SELECT DISTINCT jsonb_array_elements_text(c.config->'labels')) ELSE '{}' END, d.notes, d.archived,

@@ -55,10 +55,12 @@ import (
 
 // Options say what is imported.
 type Options struct {
-	From   string          // the address of the old database, or, if that cannot be reached, of the old master
-	Who    download.Access // who asks the old master
-	Prefix string          // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
-	DryRun bool            // only say what there is
+	From string          // the address of the old database, or, if that cannot be reached, of the old master
+	Who  download.Access // who asks the old master
+	// Partial accepts that whoever asks the old master sees only a part of it.
+	Partial bool
+	Prefix  string // of the names of its workspaces, models and templates; "": into an empty Detent, where all numbers stay
+	DryRun  bool   // only say what there is
 	// Host is the name of the old master, which leads here after the import: its links are told from new ones by this name. "": none.
 	Host   string
 	Logs   bool // copy the lines of trials too
@@ -81,6 +83,7 @@ type pass struct {
 	show   *progress
 	notes  notes
 	api    bool // the source is a copy of what the old master tells
+	part   bool // of which the user who asked it sees only a part
 }
 
 // importLock is the key of the lock that lets one import run at a time.
@@ -114,7 +117,10 @@ func Run(ctx context.Context, db *database.DB, o Options) error {
 func (p *pass) open(ctx context.Context) (err error) {
 	if p.api {
 		if err := p.download(ctx); err != nil {
-			return fmt.Errorf("%w (what was fetched stays; the same command continues)", err)
+			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+				return fmt.Errorf("%w (what was fetched stays; the same command continues)", err)
+			}
+			return err
 		}
 		p.source, err = p.db.OpenSchema(ctx, download.Schema)
 	} else {
@@ -135,10 +141,12 @@ func (p *pass) open(ctx context.Context) (err error) {
 
 // download copies what the old master tells into tables as those of its database.
 func (p *pass) download(ctx context.Context) error {
-	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Begin: p.show.next, Add: p.show.add, Note: func(text string) { p.notes.once(text) }}
+	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Partial: p.Partial, Begin: p.show.next, Add: p.show.add,
+		Note: func(text string) { p.notes.once(text) }, Tell: func(text string) { fmt.Fprintln(p.Out, text) }}
 	o.Master = p.From
-	err := download.Run(ctx, p.db, o)
-	p.show.next("", 0)
+	var err error
+	p.part, err = download.Run(ctx, p.db, o)
+	p.show.close()
 	return err
 }
 
@@ -162,6 +170,7 @@ func (p *pass) run(ctx context.Context) error {
 			continue
 		}
 		if err := step.run(ctx); err != nil {
+			p.show.close()
 			p.notes.print(p.Out)
 			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 				return fmt.Errorf("%s: %w (what was copied stays; the same command continues)", step.name, err)
@@ -188,15 +197,19 @@ func (p *pass) begin(ctx context.Context) error {
 			Cluster string `db:"cluster_id"`
 			Prefix  string `db:"prefix"`
 			Shift   int    `db:"shift"`
-		}](ctx, tx, `SELECT id, cluster_id, prefix, shift FROM imports`)
+			Partial bool   `db:"partial"`
+		}](ctx, tx, `SELECT id, cluster_id, prefix, shift, partial FROM imports`)
 		if err != nil {
 			return err
 		}
 		for _, k := range known {
 			switch {
+			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix && p.part && !k.Partial:
+				return fault.New(fault.Conflict, "the whole of cluster %s was imported before: a pass that sees only a part of it would take away rights, templates and bindings that it "+
+					"does not see; import as somebody who sees everything", k.Cluster)
 			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix:
 				p.id, p.shift = k.ID, k.Shift
-				return nil
+				return tx.Exec(ctx, `UPDATE imports SET partial = $2 WHERE id = $1`, p.id, p.part)
 			case k.Cluster == p.facts.ClusterID:
 				return fault.New(fault.Conflict, "cluster %s was imported before with --workspace-prefix %q; the same import continues only with the same prefix", k.Cluster, k.Prefix)
 			case k.Prefix == p.Prefix:
@@ -221,7 +234,7 @@ func (p *pass) beginNew(ctx context.Context, tx *database.DB) error {
 	if p.Prefix != "" {
 		p.shift = (own/1000 + 1) * 1000 // an old number is easily read in a new one
 	}
-	p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift) VALUES ($1, $2, $3) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift)
+	p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift, partial) VALUES ($1, $2, $3, $4) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift, p.part)
 	if err == nil && p.Prefix != "" {
 		err = p.reserveNumbers(ctx, tx)
 	}

@@ -35,11 +35,14 @@ func (p *pass) copyLogs(ctx context.Context) error {
 	}
 	store := logs.NewStore(p.db, database.NewBus("", slog.New(slog.DiscardHandler)), logs.Settings{Days: logs.Forever})
 	defer store.Wait()
-	p.show.begin("logs", p.facts.Lines)
+	// The number of lines is an estimate, and has those of other tasks than trials. So progress is that of the tasks.
+	p.show.begin("logs", int64(len(tasks)))
+	p.show.parts = "lines"
 	for _, t := range tasks {
 		if err := p.copyLog(ctx, store, t); err != nil {
 			return err
 		}
+		p.show.add(1)
 	}
 	p.show.end()
 	return nil
@@ -161,7 +164,7 @@ func (c *logCopy) send(ctx context.Context) error {
 		return err
 	}
 	c.done.Lines += int64(len(c.batch.Lines))
-	c.show.add(int64(len(c.batch.Lines)))
+	c.show.count(int64(len(c.batch.Lines)))
 	c.batch.Lines, c.bytes = nil, 0
 	return c.db.Exec(ctx, `INSERT INTO import_logs (import_id, task, last, lines) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (import_id, task) DO UPDATE SET last = excluded.last, lines = excluded.lines`, c.id, c.task.ID, c.done.Last, c.done.Lines)

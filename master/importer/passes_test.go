@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/importer"
+	"github.com/detent-ml/detent/master/importer/importertest"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 )
@@ -222,6 +223,7 @@ func TestOddRows(t *testing.T) {
 		`UPDATE experiments SET config = jsonb_set(config, '{reproducibility,experiment_seed}', '"many"') WHERE id = 22`,
 		`UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage}', '{"type": "hdfs", "hdfs_url": "x"}') WHERE id = 25`,
 		`UPDATE experiments SET config = jsonb_set(config, '{resources,priority}', '"high"') WHERE id = 26`,
+		`UPDATE experiments SET owner_id = 77 WHERE id = 27`, // whom somebody who sees a part of a cluster does not see
 	} {
 		from.Exec(sql)
 	}
@@ -235,6 +237,7 @@ func TestOddRows(t *testing.T) {
 	}
 	d.is(map[string]string{
 		`SELECT count(*)::text FROM experiments`:                                                                    "60",
+		`SELECT u.username FROM experiments e JOIN users u ON u.id = e.owner_id WHERE e.id = 27`:                    "admin",
 		`SELECT labels::text FROM models WHERE id = 1`:                                                              "{a}",
 		`SELECT name || ' ' || pool FROM experiments WHERE id = 21`:                                                 "Experiment 21 default",
 		`SELECT count(*)::text FROM webhooks WHERE name = 'done'`:                                                   "2",
@@ -242,27 +245,42 @@ func TestOddRows(t *testing.T) {
 	})
 }
 
-// TestPoolsOfTheFork: a dry run names who may use a restricted pool in the public fork, and the pools that were made while it ran.
-func TestPoolsOfTheFork(t *testing.T) {
+// TestTheFork: a database with each migration of the public fork is imported, with rows that use what the migration adds. What is not imported is named: who may use a
+// restricted pool, and the pools that were made while it ran. What only the fork has in a configuration stays in it.
+func TestTheFork(t *testing.T) {
 	from, d := newOld(t), newDetent(t)
-	for _, sql := range []string{ // its migrations up to 0.42
-		`INSERT INTO gopg_migrations VALUES (3, 20261006061744, '2026-10-06')`,
-		`CREATE TABLE resource_pool_restrictions (pool_name text PRIMARY KEY, restricted_by int, restricted_at timestamptz NOT NULL DEFAULT now())`,
-		`CREATE TABLE resource_pool_grants (pool_name text NOT NULL, user_id int NOT NULL, granted_by int, granted_at timestamptz NOT NULL DEFAULT now())`,
-		`CREATE TABLE dynamic_resource_pools (cluster_name text, pool_name text, config_version int, idempotency_key text, config jsonb, config_hash text, state text)`,
-		`INSERT INTO resource_pool_restrictions (pool_name) VALUES ('a100'), ('h100')`,
-		`INSERT INTO resource_pool_grants (pool_name, user_id) VALUES ('a100', 3), ('a100', 4), ('free', 3)`,
-		`INSERT INTO dynamic_resource_pools (pool_name, state) VALUES ('late', 'Ready')`,
-	} {
-		from.Exec(sql)
+	from.Exec(`UPDATE experiments SET config = jsonb_set(config, '{resources,prefer_gpu_topology}', to_jsonb(CASE WHEN id = 12 THEN 'soft' ELSE 'strong' END)) WHERE id IN (12, 13)`)
+	wants := map[string][]string{
+		"20260925000000": {"note: pool late was made while the old cluster ran (Ready)", "note: pool broken was made while the old cluster ran (Failed)"},
+		"20261005000000": {"note: pool specified was made while the old cluster ran (Pending)"},
+		"20261006061744": {"note: pool a100 was for administrators and ada, grace; here", "note: pool h100 was for administrators only; here", "det rp bindings add h100 WORKSPACE"},
 	}
-	text := d.take(from, func(o *importer.Options) { o.DryRun = true })
-	for _, want := range []string{"schema 20261006061744", "note: pool a100 was for administrators and ada, grace; here", "note: pool h100 was for administrators only; here", "det rp bindings add h100 WORKSPACE", "note: pool late was made while the old cluster ran (Ready)"} {
+	var all []string
+	importertest.Fork(from, func(migration string) {
+		all = append(all, wants[migration]...)
+		text := d.take(from, func(o *importer.Options) { o.DryRun = true })
+		for _, want := range append(all, "schema "+migration) {
+			if !strings.Contains(text, want) {
+				t.Errorf("with migration %s the report lacks %q:\n%s", migration, want, text)
+			}
+		}
+		if strings.Contains(text, "not-to-be-shown") {
+			t.Errorf("the report has a secret:\n%s", text)
+		}
+		delete(wants, migration)
+	})
+	if len(wants) > 0 {
+		t.Errorf("not migrated: %v", wants)
+	}
+	text := d.take(from)
+	for _, want := range append(all, "both sides have the same reports, trials and checkpoints") {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
 		}
 	}
-	d.take(from)
+	// Pools are open to everybody or bound as an operator decides, so the import neither makes nor binds any of them.
+	d.is(map[string]string{`SELECT string_agg(pool, ' ') FROM pool_bindings`: "gpu", `SELECT count(*)::text FROM experiments`: "60",
+		`SELECT string_agg(config #>> '{resources,prefer_gpu_topology}', ' ' ORDER BY id) FROM experiments`: "soft strong"})
 }
 
 // TestOldHost: the old master's name is stored for an import with new numbers, once.

@@ -16,7 +16,9 @@ import (
 
 // print says what the old database has.
 func (f facts) print(out io.Writer) {
+	lines, code := "about; only with --logs", "KiB"
 	if f.Size == 0 {
+		lines, code = "about, fetched so far; only with --logs", "KiB, fetched so far"
 		fmt.Fprintf(out, "cluster %s of Determined, read over its REST API\n", f.ClusterID)
 	} else {
 		fmt.Fprintf(out, "cluster %s of Determined, schema %d, %s\n", f.ClusterID, f.Migration, size(f.Size))
@@ -29,7 +31,7 @@ func (f facts) print(out io.Writer) {
 	}{
 		{"users", f.Users, ""}, {"workspaces", f.Workspaces, ""}, {"projects", f.Projects, ""},
 		{"experiments", f.Experiments, live(f.Live)}, {"trials", f.Trials, ""}, {"checkpoints", f.Checkpoints, ""}, {"models", f.Models, ""},
-		{"metric reports", f.Metrics, "about"}, {"log lines", f.Lines, "about; only with --logs"}, {"code", f.Code >> 10, "KiB"},
+		{"metric reports", f.Metrics, "about"}, {"log lines", f.Lines, lines}, {"code", f.Code >> 10, code},
 	} {
 		fmt.Fprintf(w, "  %s\t%d\t%s\n", line.what, line.n, line.more)
 	}
@@ -93,6 +95,7 @@ func (n notes) print(out io.Writer) {
 
 // preview says what an import would lose, and how long it would take.
 func (p *pass) preview(ctx context.Context) error {
+	p.show.begin("reading", 0)
 	err := eachConfig(ctx, p.source.DB, "experiments", func(list []oldConfig) error {
 		for _, c := range list {
 			_, gone := translate(c.ID, c.Config)
@@ -103,6 +106,7 @@ func (p *pass) preview(ctx context.Context) error {
 	if err == nil {
 		err = p.previewRows(ctx)
 	}
+	p.show.close()
 	if err != nil {
 		return err
 	}
@@ -138,12 +142,14 @@ const (
 	rowsPerSecond = 50_000
 )
 
-// A progress shows how far a step is.
+// A progress shows how far a step is. Without a step it shows nothing.
 type progress struct {
 	out         io.Writer
 	lines       bool
 	step        string
 	total, done int64
+	parts       string // what is counted beside done, if the step is of few large things; "": nothing
+	counted     int64
 	began, said time.Time
 }
 
@@ -159,50 +165,76 @@ func (p *progress) begin(step string, total int64) {
 	*p = progress{out: p.out, lines: p.lines, step: step, total: total, began: time.Now(), said: time.Now()}
 }
 
-// next ends a step, if there is one, and begins another; "": none.
+// next ends a step, if there is one, and begins another.
 func (p *progress) next(step string, total int64) {
+	p.close()
+	p.begin(step, total)
+}
+
+// close ends a step, if there is one.
+func (p *progress) close() {
 	if p.step != "" {
 		p.end()
 	}
-	p.begin(step, total)
 }
 
 func (p *progress) add(n int64) {
 	p.done += n
+	p.tick()
+}
+
+// count counts parts of the next thing that is done, such as the lines of a log.
+func (p *progress) count(n int64) {
+	p.counted += n
+	p.tick()
+}
+
+// tick shows how far the step is, now and then.
+func (p *progress) tick() {
 	every := changeEvery
 	if p.lines {
 		every = lineEvery
 	}
-	if time.Since(p.said) >= every {
+	if p.step != "" && time.Since(p.said) >= every {
 		p.said = time.Now()
-		p.say("\r")
+		p.say()
 	}
 }
 
 func (p *progress) end() {
-	p.say("\r")
+	p.say()
 	if !p.lines {
 		fmt.Fprintln(p.out)
 	}
+	p.step = ""
 }
 
-// say writes how far the step is, how fast it is, and how long it will still take.
-func (p *progress) say(before string) {
-	spent := time.Since(p.began)
-	text := fmt.Sprintf("%-12s %d", p.step, p.done)
-	if p.total > 0 {
-		text += fmt.Sprintf(" of %d (%d %%)", p.total, 100*p.done/p.total)
-	}
-	if rate := float64(p.done) / spent.Seconds(); spent > time.Second {
-		text += fmt.Sprintf(", %.0f/s", rate)
-		if left := p.total - p.done; left > 0 && rate > 0 {
-			text += fmt.Sprintf(", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
-		}
-	}
-	text += fmt.Sprintf(", %s", spent.Round(time.Second/10))
+// say writes how far the step is.
+func (p *progress) say() {
+	text := p.text(time.Since(p.began))
 	if p.lines {
 		fmt.Fprintln(p.out, text)
 		return
 	}
-	fmt.Fprintf(p.out, "%s%-78s", before, text)
+	fmt.Fprintf(p.out, "\r%-78s", text)
+}
+
+// text says how far the step is after a time, how fast it is, and how long it will still take.
+func (p *progress) text(spent time.Duration) string {
+	text := fmt.Sprintf("%-12s %d", p.step, p.done)
+	if p.total > 0 {
+		text += fmt.Sprintf(" of %d (%d %%)", p.total, 100*p.done/p.total)
+	}
+	things := p.done
+	if p.parts != "" {
+		things = p.counted
+		text += fmt.Sprintf(", %d %s", p.counted, p.parts)
+	}
+	if spent > time.Second {
+		text += fmt.Sprintf(", %.0f/s", float64(things)/spent.Seconds())
+		if left := p.total - p.done; left > 0 && p.done > 0 {
+			text += fmt.Sprintf(", %s left", time.Duration(float64(left)/float64(p.done)*float64(spent)).Round(time.Second))
+		}
+	}
+	return text + fmt.Sprintf(", %s", spent.Round(time.Second/10))
 }

@@ -62,6 +62,7 @@ func (p *pass) verify(ctx context.Context) error {
 			left++
 		}
 	}
+	p.show.add(int64(len(theirs) - len(compared)))
 	for ; len(compared) > 0; compared = compared[min(len(compared), sumsAtOnce):] {
 		some := compared[:min(len(compared), sumsAtOnce)]
 		differ, err := p.compare(ctx, some)

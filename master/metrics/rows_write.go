@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/expconf/objectives"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/metrics/report"
 	"github.com/detent-ml/detent/master/metrics/summary"
@@ -135,10 +136,34 @@ func validations(batch []*database.Queued[*Report], gains []gained, facts map[in
 		if v.Metric, v.Unfit, err = summary.FiniteIn(values[*f.Metric]); err == nil && f.TimeMetric != nil && gains[i].time {
 			v.Time, _, err = summary.FiniteIn(values[*f.TimeMetric])
 		}
+		if err == nil && len(f.Objectives) > 0 {
+			v.Values, err = valuesOf(f.Objectives, values)
+		}
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, Validated{ExperimentID: f.ExperimentID, Trial: f.Number, Validation: v})
 	}
 	return list, nil
+}
+
+// valuesOf returns the metrics of a report that a search with several metrics compares.
+func valuesOf(config []byte, reported map[string]json.RawMessage) (map[string]any, error) {
+	var list objectives.List
+	if json.Unmarshal(config, &list) != nil { // it was imported, and its search does not run here: the reports of others must not fail with it
+		return nil, nil
+	}
+	values := map[string]any{}
+	for _, m := range list {
+		number, unfit, err := summary.FiniteIn(reported[m.Name])
+		switch {
+		case err != nil:
+			return nil, err
+		case number != nil:
+			values[m.Name] = *number
+		case unfit != "":
+			values[m.Name] = unfit
+		}
+	}
+	return values, nil
 }

@@ -58,6 +58,7 @@ type trialFacts struct {
 	ExperimentID int     `db:"experiment_id"`
 	Metric       *string `db:"metric"`
 	TimeMetric   *string `db:"time_metric"`
+	Objectives   []byte  `db:"objectives"` // searcher.metrics; nil: the search has one metric
 }
 
 // NewWriter returns a Writer. The reports of one trial may take limit bytes; 0 is no limit. NewWriter starts no goroutine until the first
@@ -237,7 +238,7 @@ func (w *Writer) factsOf(ctx context.Context, trials []int) (map[int]trialFacts,
 	}
 	if len(missing) > 0 {
 		found, err := database.Rows[trialFacts](ctx, w.db, `
-			SELECT t.id, t.number, t.experiment_id, e.metric, e.time_metric
+			SELECT t.id, t.number, t.experiment_id, e.metric, e.time_metric, e.objectives
 			FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($1)`, missing)
 		if err != nil {
 			return nil, err

@@ -219,6 +219,20 @@ func TestValidationEvents(t *testing.T) {
 	if got != want {
 		t.Errorf("events:\n%s\nwant:\n%s", got, want)
 	}
+
+	// Of a search with several metrics, events have those that a report has, also if they are no finite numbers.
+	exp2 := w.Experiment(`{"name": "random", "metric": "loss", "smaller_is_better": true, "metrics": [{"name": "loss"}, {"name": "ms", "at_most": 20}]}`)
+	trial = w.Trial(exp2, 0, 1)
+	report("validation", 1, `{"loss": 0.5, "ms": 12, "acc": 1}`)
+	report("validation", 2, `{"loss": "NaN", "ms": "-Infinity"}`)
+	report("validation", 3, `{"loss": 0.25}`)
+	m.Wait()
+	got = w.Text(`SELECT string_agg(body::text, E'\n' ORDER BY seq) FROM search_events WHERE experiment_id = $1`, exp2)
+	if want := `{"run": 1, "steps": 1, "metric": 0.5, "values": {"ms": 12, "loss": 0.5}}
+{"run": 1, "steps": 2, "unfit": "NaN", "metric": null, "values": {"ms": "-Infinity", "loss": "NaN"}}
+{"run": 1, "steps": 3, "metric": 0.25, "values": {"loss": 0.25}}`; got != want {
+		t.Errorf("events of several metrics:\n%s\nwant:\n%s", got, want)
+	}
 	best, err := experiments.BestValidation(t.Context(), w.DB, exp)
 	if err != nil || best != 0.25 {
 		t.Errorf("best: %v %v", best, err)

@@ -14,24 +14,28 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 )
 
-// How long the list of hosts counts, and how long a read of it may take.
+// How long the list of hosts counts, when it is read again if that failed, and how long a read of it may take.
 const (
-	listFor  = 30 * time.Second
-	readWait = time.Second
+	listFor    = 30 * time.Second
+	retryAfter = 5 * time.Second
+	readWait   = time.Second
 )
 
 // Links knows the hosts of imported clusters.
 type Links struct {
 	db     *database.DB
-	public string // of this master, without a slash at the end; "": nobody can be sent anywhere
+	public string        // of this master, without a slash at the end; "": nobody can be sent anywhere
+	wait   time.Duration // for a read of the list
 
-	mu    sync.Mutex
-	hosts map[string]old
-	until time.Time
+	mu      sync.Mutex     // of the following; never held during a read
+	hosts   map[string]old // nil: the list was never read
+	until   time.Time
+	reading chan struct{} // closed when the read ends that runs now; nil: none does
 }
 
 // An old cluster.
@@ -44,7 +48,7 @@ type old struct {
 
 // New returns the Links of a master.
 func New(db *database.DB, publicURL string) *Links {
-	return &Links{db: db, public: strings.TrimRight(publicURL, "/")}
+	return &Links{db: db, public: strings.TrimRight(publicURL, "/"), wait: readWait}
 }
 
 // Is reports whether a request names the host of an imported cluster.
@@ -60,22 +64,47 @@ func (l *Links) of(host string) (old, bool) {
 	if err != nil || own.Host == "" || name == rest.BareHost(own.Host) {
 		return old{}, false
 	}
+	o, is := l.list()[name]
+	return o, is
+}
+
+// list returns the hosts. One caller at a time reads a list that is old; the others use what was read before, and wait for the first list only.
+func (l *Links) list() map[string]old {
+	l.mu.Lock()
+	hosts, first := l.hosts, l.reading
+	reads := first == nil && time.Now().After(l.until)
+	if reads {
+		l.reading = make(chan struct{})
+	}
+	l.mu.Unlock()
+	switch {
+	case reads:
+		return l.read()
+	case hosts == nil && first != nil:
+		<-first // a read ends within readWait
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.hosts
+	}
+	return hosts
+}
+
+// read reads the list. Anybody may cause that, so it has a place among the calls of strangers.
+func (l *Links) read() map[string]old {
+	ctx, cancel := context.WithTimeout(database.ForStrangers(context.Background()), l.wait)
+	defer cancel()
+	found, err := database.Rows[old](ctx, l.db, `SELECT h.host, h.import_id, i.prefix, i.shift FROM import_hosts h JOIN imports i ON i.id = h.import_id`)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); now.After(l.until) {
-		l.until = now.Add(listFor)
-		ctx, cancel := context.WithTimeout(context.Background(), readWait)
-		defer cancel()
-		list, err := database.Rows[old](ctx, l.db, `SELECT h.host, h.import_id, i.prefix, i.shift FROM import_hosts h JOIN imports i ON i.id = h.import_id`)
-		if err == nil { // otherwise the list that was read before counts
-			l.hosts = map[string]old{}
-			for _, o := range list {
-				l.hosts[o.Host] = o
-			}
-		}
+	close(l.reading)
+	l.reading = nil
+	if err != nil { // the list that was read before counts
+		l.until = time.Now().Add(retryAfter)
+		return l.hosts
 	}
-	o, is := l.hosts[name]
-	return o, is
+	l.until = time.Now().Add(listFor)
+	l.hosts = each.Keyed(found, func(o old) string { return o.Host })
+	return l.hosts
 }
 
 // Answer answers a request that names the host of an imported cluster: pages lead to the ones here, and programs get an error, because their numbers mean other
@@ -92,7 +121,7 @@ func (l *Links) Answer(c *rest.Call) error {
 	ctx, cancel := c.Within()
 	defer cancel()
 	path, query, asked := strings.Cut(c.PathAsSent()+"?"+c.QueryString(), "?")
-	path, err := l.here(ctx, o, path)
+	path, err := l.here(database.ForStrangers(ctx), o, path)
 	if err != nil {
 		return err
 	}

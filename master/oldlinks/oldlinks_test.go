@@ -1,9 +1,14 @@
 package oldlinks
 
 import (
+	"errors"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/schema/rowtest"
 )
 
@@ -36,5 +41,69 @@ func TestHere(t *testing.T) {
 	}
 	if got, err := l.here(t.Context(), o, "/det/experiments/13"); err == nil || !strings.Contains(err.Error(), "experiment 13 of the old cluster was not imported") {
 		t.Errorf("an experiment that is not here leads to %s, %v", got, err)
+	}
+}
+
+// TestStrangersWaitForNoRead: while the list of hosts is read again, requests use the one before, and strangers who open old links never hold all connections.
+func TestStrangersWaitForNoRead(t *testing.T) {
+	w := rowtest.New(t)
+	w.Exec(`INSERT INTO imports (cluster_id, prefix, shift) VALUES ('x', 'old/', 1000)`)
+	w.Exec(`INSERT INTO import_hosts SELECT 'det.old.example.org', id FROM imports`)
+	db := w.Open(4)
+	l := New(db, "https://detent.example.org")
+	o, is := l.of("det.old.example.org")
+	if !is {
+		t.Fatal("the host is unknown")
+	}
+	l.wait = time.Minute
+	l.until = time.Time{}
+	reads := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.reading != nil
+	}
+	read, ended := make(chan struct{}), errors.New("the test has ended")
+	links := make(chan error, 20)
+	// Both tables are locked, so whoever reads them waits.
+	err := w.DB.Alone(t.Context(), func(tx *database.DB) error {
+		if err := tx.Exec(t.Context(), `LOCK TABLE import_hosts, import_numbers`); err != nil {
+			return err
+		}
+		go func() {
+			l.Is("det.old.example.org") // reads
+			close(read)
+		}()
+		for !reads() {
+			runtime.Gosched()
+		}
+		for range 100 {
+			if !l.Is("det.old.example.org") || l.Is("elsewhere.example.org") || !reads() {
+				t.Error("during a read the list before does not count")
+			}
+		}
+		for range cap(links) {
+			go func() {
+				_, err := l.here(database.ForStrangers(t.Context()), o, "/det/experiments/12")
+				links <- err
+			}()
+		}
+		if n, err := database.Scalar[int](t.Context(), db, `SELECT 1`); err != nil || n != 1 {
+			t.Errorf("strangers hold all connections: %v", err)
+		}
+		return ended
+	})
+	if !errors.Is(err, ended) {
+		t.Fatal(err)
+	}
+	<-read
+	for range cap(links) {
+		if err := <-links; !fault.Is(err, fault.NotFound) {
+			t.Errorf("a link that waited: %v", err)
+		}
+	}
+	db.Close()
+	l.until = time.Time{}
+	if !l.Is("det.old.example.org") {
+		t.Error("a read that failed forgets the list")
 	}
 }

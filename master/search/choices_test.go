@@ -49,7 +49,7 @@ func TestLongChoices(t *testing.T) {
 	for trial := range 2_000 {
 		hparams, _ := m.propose(rng)
 		if trial < 200 {
-			m.learn(trial, hparams, 0, float64(trial%7))
+			m.learn(trial, hparams, 0, Result{Metric: float64(trial % 7)})
 		}
 		seen[fmt.Sprint(m.point(hparams))] = true
 	}

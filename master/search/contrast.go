@@ -56,6 +56,9 @@ func (m *model) estimate() []contrast {
 	var list []contrast
 	var longest *stage
 	most, total := 0, 0.0
+	for _, g := range m.stages {
+		g.order()
+	}
 	for i, g := range m.stages {
 		n := len(g.list)
 		most = max(most, n-g.near) // near a prior there is little to learn about the rest of the space
@@ -126,41 +129,61 @@ func (m *model) running() (list []*observed) {
 }
 
 // agreement is the rank correlation (Kendall's) between the results of this stage and those of
-// the same trials at another level, at least 0.
+// the same trials at another level, at least 0. With several metrics it is the mean of those of the objectives.
 func (g *stage) agreement(level float64) float64 {
-	var x, y []float64
+	var x, y []levelResult
 	for _, r := range g.list {
 		if later, ok := r.of.at(level); ok {
-			x, y = append(x, r.metric), append(y, later)
+			x, y = append(x, levelResult{metric: r.metric, point: r.point}), append(y, later)
 		}
 		if len(x) == maxRanked {
 			break
 		}
 	}
-	sum, pairs := 0.0, 0.0
+	objectives := 1
 	for i := range x {
-		for j := range i {
-			pairs++
-			switch d := (x[i] - x[j]) * (y[i] - y[j]); {
-			case d > 0:
-				sum++
-			case d < 0:
-				sum--
+		if p := x[i].point; p != nil {
+			objectives = max(objectives, len(p.Values))
+		}
+	}
+	sum, pairs := 0.0, 0.0
+	for m := range objectives {
+		for i := range x {
+			for j := range i {
+				pairs++
+				switch d := (x[i].value(m) - x[j].value(m)) * (y[i].value(m) - y[j].value(m)); {
+				case d > 0:
+					sum++
+				case d < 0:
+					sum--
+				}
 			}
 		}
 	}
+	sum, pairs = sum/float64(objectives), pairs/float64(objectives)
 	prior := priorPairs * float64(len(x)+1)
 	return max(0, (sum+prior*priorOrder)/(pairs+prior))
 }
 
+// value is the result's value of an objective, or its metric.
+func (r levelResult) value(objective int) float64 {
+	switch {
+	case r.point == nil:
+		return r.metric
+	case objective >= len(r.point.Values):
+		return math.Inf(1)
+	}
+	return r.point.Values[objective]
+}
+
 // at returns the trial's result of a level.
-func (o *observed) at(level float64) (metric float64, ok bool) {
+func (o *observed) at(level float64) (r levelResult, ok bool) {
 	for _, r := range o.results {
 		if r.level == level {
-			return r.metric, true
+			return r, true
 		}
 	}
-	return 0, false
+	return r, false
 }
 
 // oneOf draws a contrast by the weights.

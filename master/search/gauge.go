@@ -54,18 +54,28 @@ func (g lengthGauge) at(v Validation, hparams func() map[string]any) (at float64
 	return float64(v.Steps), ""
 }
 
-// metric returns a validation's result, where smaller is better, or why the validation has
-// none. The result of a network that diverged (NaN or infinite) is +Inf, the worst.
-func (s *Search) metric(v Validation) (metric float64, why string) {
-	if v.Metric != nil {
-		return s.sign * *v.Metric, ""
+// judge returns a validation's result, where smaller is better, or why the validation has none.
+func (s *Search) judge(v Validation) (r Result, why string) {
+	switch {
+	case s.goals != nil:
+		r, _, why = s.goals.judge(v, s.sign)
+	case v.Metric != nil:
+		r.Metric = s.sign * *v.Metric
+	default:
+		r.Metric, why = unfitMetric(s.name, "searcher.metric", v.Unfit, v.Steps)
 	}
-	if v.Unfit == "" {
-		return 0, fmt.Sprintf("its validation at step %d lacks the metric %q, which searcher.metric names", v.Steps, s.name)
+	return r, why
+}
+
+// unfitMetric returns the result of a validation whose metric is no finite number, or why it has none. The result of a network that diverged (NaN
+// or infinite) is +Inf, the worst.
+func unfitMetric(name, field, unfit string, steps int) (worst float64, why string) {
+	if unfit == "" {
+		return 0, fmt.Sprintf("its validation at step %d lacks the metric %q, which %s names", steps, name, field)
 	}
-	f, err := strconv.ParseFloat(v.Unfit, 64)
+	f, err := strconv.ParseFloat(unfit, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0) {
 		return math.Inf(1), ""
 	}
-	return 0, fmt.Sprintf("the metric %q of its validation at step %d is %s, not a number", s.name, v.Steps, v.Unfit)
+	return 0, fmt.Sprintf("the metric %q of its validation at step %d is %s, not a number", name, steps, unfit)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/search/front"
 )
 
 // A bracket runs one asynchronous successive halving (ASHA: Li et al., "A System for
@@ -50,7 +51,8 @@ type rung struct {
 
 type score struct {
 	metric float64
-	index  int // in bracket.entries
+	point  *front.Point // of a search with several metrics
+	index  int          // in bracket.entries
 }
 
 // A rungEntry is a trial as its bracket sees it.
@@ -180,7 +182,7 @@ func (b *bracket) promote(r *TrialSet, level, index int) {
 	x := b.entries[index]
 	x.rung, x.passed, x.chosen = level+1, false, true
 	if x.ending != "" {
-		b.insert(r, x.rung, score{x.final(), index})
+		b.insert(r, x.rung, x.final(), index)
 		return
 	}
 	x.state = runs
@@ -196,7 +198,7 @@ func (b *bracket) advance(r *TrialSet, index int) {
 	x := b.entries[index]
 	for x.state == runs && x.reported && x.last.At >= b.rungs[x.rung].units {
 		level := x.rung
-		at := b.insert(r, level, score{x.last.Metric, index})
+		at := b.insert(r, level, x.last, index)
 		x.passed, x.chosen = b.passes(level), at < max(1, b.keep(level))
 		fits := level == len(b.rungs)-1 || r.spending.fits(x.trial, b.rungs[level+1].units)
 		x.passed = x.passed && fits
@@ -238,21 +240,28 @@ func (b *bracket) release(r *TrialSet, x *rungEntry, state int8) {
 
 // insert adds a result to a rung and returns its position. Of equal results the oldest
 // ranks first with promotion; with stopping the newest, because only its trial still runs.
-func (b *bracket) insert(r *TrialSet, level int, s score) (at int) {
+func (b *bracket) insert(r *TrialSet, level int, of Result, index int) (at int) {
 	g := &b.rungs[level]
-	at = sort.Search(len(g.list), func(i int) bool {
-		if b.promotes {
-			return g.list[i].metric > s.metric
-		}
-		return g.list[i].metric >= s.metric
-	})
-	g.list = slices.Insert(g.list, at, s)
-	g.promoted = min(g.promoted, at)
-	x := b.entries[s.index]
+	of = r.counted(of)
+	s := score{of.Metric, of.Point, index}
+	if s.point != nil { // the place of each result depends on all others
+		g.list, at = inserted(g.list, s, !b.promotes, func(s score) front.Point { return *s.point })
+		g.promoted = 0
+	} else {
+		at = sort.Search(len(g.list), func(i int) bool {
+			if b.promotes {
+				return g.list[i].metric > s.metric
+			}
+			return g.list[i].metric >= s.metric
+		})
+		g.list = slices.Insert(g.list, at, s)
+		g.promoted = min(g.promoted, at)
+	}
+	x := b.entries[index]
 	if b.passing > 0 && level == 1 {
 		b.verdict.learn(x, at, len(g.list), b.divisor)
 	}
-	r.Learn(x.trial, g.units, s.metric)
+	r.Learn(x.trial, g.units, of)
 	if b.progressive {
 		x.atRungs = append(x.atRungs, s.metric)
 	}
@@ -330,17 +339,17 @@ func (b *bracket) exited(r *TrialSet, trial int, reason string) {
 		if x.state = over; b.promotes && x.rung < len(b.rungs)-1 {
 			x.state = waits // later results may be worse than its result, and then it counts at the next rung
 		}
-		b.insert(r, x.rung, score{x.final(), index})
+		b.insert(r, x.rung, x.final(), index)
 	}
 	b.fill(r)
 }
 
 // final is the result by which a trial that has exited ranks.
-func (x *rungEntry) final() float64 {
+func (x *rungEntry) final() Result {
 	if x.ending == lifecycle.ExitDone && x.reported {
-		return x.last.Metric
+		return x.last
 	}
-	return math.Inf(1)
+	return Result{Metric: math.Inf(1)}
 }
 
 // forget removes the results of a trial from all rungs.

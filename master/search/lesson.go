@@ -93,9 +93,9 @@ func (m *model) lesson(x EarlierExperiment, columns []int) (*lesson, map[int]any
 			switch {
 			case rank == nil:
 			case *rank < 0:
-				past.insert(o, LengthsFrom()[length], math.Inf(1))
+				past.insert(o, LengthsFrom()[length], Result{Metric: math.Inf(1)})
 			default:
-				past.insert(o, LengthsFrom()[length], float64(*rank))
+				past.insert(o, LengthsFrom()[length], Result{Metric: float64(*rank)})
 			}
 		}
 	}

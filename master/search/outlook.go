@@ -8,6 +8,7 @@ import (
 // An Outlook is what a search says about its end. The control loop stores it with the experiment, so that every master can show it.
 type Outlook struct {
 	Budget *BudgetOutlook `json:"budget,omitempty"` // nil: the search has no budget
+	Front  *FrontOutlook  `json:"front,omitempty"`  // nil: the search has one metric
 }
 
 // A BudgetOutlook is what a search has spent of its budget.
@@ -21,7 +22,7 @@ type BudgetOutlook struct {
 
 // Outlook returns the outlook of the search.
 func (s *Search) Outlook() Outlook {
-	var o Outlook
+	o := Outlook{Front: s.goals.outlook()}
 	if p := s.trialSet.spending; p != nil {
 		b := &BudgetOutlook{Unit: "hours", Limit: hoursOf(p.limit), Spent: hoursOf(p.spent()), Over: p.over}
 		if p.bySlots {

@@ -27,6 +27,9 @@ var kinds = []struct {
 	{"{name: async_halving, metric: loss, num_rungs: 4, divisor: 2, max_trials: 20, max_concurrent_trials: 4, max_length: {batches: 8}, progressive: true}", 20, 4},
 	{"{name: adaptive_asha, metric: loss, mode: conservative, divisor: 2, max_trials: 14, max_concurrent_trials: 5, max_length: {batches: 8}}", 14, 5},
 	{"{name: adaptive_asha, metric: loss, divisor: 3, max_trials: 14, max_concurrent_trials: 0, max_length: {batches: 9}, stop_once: true}", 14, 14},
+	{"{name: random, metrics: [{name: loss}, {name: ms, at_most: 1.5}], max_trials: 20, max_concurrent_trials: 3, max_length: {batches: 8}}", 20, 3},
+	{"{name: async_halving, metrics: [{name: loss}, {name: ms, at_most: 1.5}], num_rungs: 3, divisor: 2, max_trials: 24, max_concurrent_trials: 4, max_length: {batches: 8}, stop_once: true}", 24, 4},
+	{"{name: adaptive_asha, metrics: [{name: loss}, {name: ms, at_most: 1.5}], divisor: 2, max_trials: 24, max_concurrent_trials: 4, max_length: {batches: 8}}", 24, 4},
 	{"{name: pbt, metric: loss, population_size: 5, num_rounds: 3, length_per_round: {batches: 3}, replace_function: {truncate_fraction: 0.4}, explore_function: {resample_probability: 0.3, perturb_factor: 0.2}}", 9, 5},
 }
 
@@ -72,11 +75,25 @@ func next(r *rapid.T, s *Search, steps map[int]int) (Event, bool) {
 		return event(seq, Exited, trial, Exit{Reason: rapid.SampledFrom([]string{lifecycle.ExitDone, lifecycle.ExitErrored,
 			lifecycle.ExitInvalidHP, lifecycle.ExitCanceled}).Draw(r, "reason")}), true
 	case what == 13:
-		return event(seq, Validated, trial, Validation{Unfit: "NaN", Steps: steps[trial]}), true
+		v := Validation{Unfit: "NaN", Steps: steps[trial]}
+		if s.goals != nil {
+			v.Values = map[string]any{"loss": 0.0, "ms": "NaN"}
+		}
+		return event(seq, Validated, trial, v), true
 	}
 	steps[trial] += rapid.IntRange(1, 5).Draw(r, "steps")
 	m := float64(rapid.IntRange(0, 20).Draw(r, "metric")) / 10 // with ties
-	return event(seq, Validated, trial, Validation{Metric: &m, Steps: steps[trial]}), true
+	v := Validation{Metric: &m, Steps: steps[trial]}
+	if s.goals != nil {
+		v.Values = map[string]any{"loss": m, "ms": float64(rapid.IntRange(0, 20).Draw(r, "ms")) / 10}
+	}
+	return event(seq, Validated, trial, v), true
+}
+
+// keeps reports whether a validation keeps the bounds of a search with several metrics.
+func keeps(v Validation) bool {
+	ms, several := v.Values["ms"].(float64)
+	return len(v.Values) == 0 || several && ms <= 1.5
 }
 
 // TestPromises applies random events in random order. A search must not exceed its numbers of
@@ -100,7 +117,7 @@ func TestPromises(t *testing.T) {
 					if history = append(history, e); len(history) <= cut {
 						apply(r, prefix, e)
 					}
-					if x, err := readValidation(e.Body); e.Kind == Validated && err == nil && x.Metric != nil {
+					if x, err := readValidation(e.Body); e.Kind == Validated && err == nil && x.Metric != nil && keeps(x) {
 						least = min(least, *x.Metric)
 					}
 					if string(e.Body) == `{"reason":"invalid_hp"}` {
@@ -125,6 +142,7 @@ func TestPromises(t *testing.T) {
 				if v, _ := s.Status(); v == lifecycle.Searching {
 					r.Fatal("all trials have ended, but the search has not")
 				}
+				checkFront(r, s, history)
 				again := begin(r, cfg)
 				for i, e := range history {
 					apply(r, again, e)

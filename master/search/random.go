@@ -8,10 +8,10 @@ import (
 
 // random trains each of its trials to the whole length, at most `workers` at once.
 type random struct {
-	trials  int       // max_trials
-	workers int       // trials that run at once
-	invalid int       // trials with invalid hyperparameters, which were replaced
-	best    []float64 // best metric of each trial
+	trials  int      // max_trials
+	workers int      // trials that run at once
+	invalid int      // trials with invalid hyperparameters, which were replaced
+	best    []Result // of each trial; with several metrics, the newest one that is not worse than another
 }
 
 func (m *random) Start(r *TrialSet) {
@@ -20,11 +20,14 @@ func (m *random) Start(r *TrialSet) {
 
 func (m *random) add(r *TrialSet) {
 	r.Add()
-	m.best = append(m.best, math.Inf(1))
+	m.best = append(m.best, Result{Metric: math.Inf(1)})
 }
 
 func (m *random) Validated(_ *TrialSet, trial int, v Result) {
-	m.best[trial] = min(m.best[trial], v.Metric)
+	best := m.best[trial]
+	if v.Point == nil && v.Metric < best.Metric || v.Point != nil && (best.Point == nil || !best.Point.Dominates(*v.Point)) {
+		m.best[trial] = v
+	}
 }
 
 // Exited starts the next trial. A trial with invalid hyperparameters does not count

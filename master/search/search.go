@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/search/front"
 )
 
 // Kinds of events.
@@ -35,6 +36,9 @@ type Validation struct {
 	Run    int      `json:"run"`              // run id of the attempt that reported
 	Unfit  string   `json:"unfit,omitempty"`  // the metric as reported, if it is not a finite number
 	Length int64    `json:"length,omitempty"` // the length that the program says it has trained to
+
+	// Values has those of searcher.metrics that the report has: numbers, and as texts those that are no finite numbers. nil: the search has one metric.
+	Values map[string]any `json:"values,omitempty"`
 }
 
 // Exit is the body of an Exited event. Reason is one of the lifecycle.Exit constants.
@@ -78,8 +82,9 @@ type Waiter interface {
 // infinite metric has become +Inf, the worst.
 type Result struct {
 	Metric float64
-	At     float64 // length of the training, in the searcher's unit
-	Length int64   // see Validation
+	Point  *front.Point // of a search with several metrics, which Metric is then only the first of; nil: it has one
+	At     float64      // length of the training, in the searcher's unit
+	Length int64        // see Validation
 }
 
 // Search is the state of one experiment's search.
@@ -91,6 +96,7 @@ type Search struct {
 	learns   bool   // from earlier experiments
 	awaits   bool   // what it learns from them: it has no trials before the Learned event
 
+	goals       *goals  // nil: the search has one metric
 	name        string  // searcher.metric
 	sign        float64 // -1 if a larger metric is better, else 1
 	judged      bool    // the method needs the metric and the length of each validation
@@ -117,6 +123,8 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 		s.trialSet.model = newModel(d, cfg.Searcher.Revision)
 	}
 	c := cfg.Searcher
+	s.goals = newGoals(c.Metrics)
+	s.trialSet.several = s.goals != nil
 	if c.ByProgram() {
 		s.trialSet.program, s.trialSet.layout = newProgram(d.space), newLayout(d)
 	}
@@ -217,7 +225,11 @@ func (s *Search) Apply(e Event) error {
 // validated applies a result. Results of trials that were told to end are ignored, except
 // that a late result may still be the best one.
 func (s *Search) validated(t *entry, trial int, v Validation) {
-	if v.Metric != nil {
+	switch {
+	case s.goals != nil:
+		v = s.goals.whole(trial, v)
+		s.note(trial, v)
+	case v.Metric != nil:
 		s.rank(trial, *v.Metric)
 	}
 	if t.exited != "" || t.stop || t.fail != "" {
@@ -225,11 +237,11 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	}
 	s.spentAt(trial, v)
 	defer s.stopIfSpent(trial)
-	metric, why := s.metric(v)
+	r, why := s.judge(v)
 	if why == "" && s.judged {
-		var at float64
-		if at, why = s.lengthGauge.at(v, func() map[string]any { return s.trialSet.hparams(trial) }); why == "" {
-			s.method.Validated(&s.trialSet, trial, Result{Metric: metric, At: at, Length: v.Length})
+		if r.At, why = s.lengthGauge.at(v, func() map[string]any { return s.trialSet.hparams(trial) }); why == "" {
+			r.Length = v.Length
+			s.method.Validated(&s.trialSet, trial, r)
 			return
 		}
 	}
@@ -237,7 +249,7 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	case why != "" && s.judged:
 		t.fail = why
 	case why == "":
-		s.method.Validated(&s.trialSet, trial, Result{Metric: metric})
+		s.method.Validated(&s.trialSet, trial, r)
 	}
 }
 

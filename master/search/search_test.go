@@ -256,6 +256,7 @@ func describeSearch(s *Search) string {
 	queue, _ := s.Outside()
 	m, _ := json.Marshal(metric)
 	q, _ := json.Marshal(queue)
+	fmt.Fprintf(&b, "front: %v\n", s.Front())
 	fmt.Fprintf(&b, "best: trial %d with %s\n%s %s\nprogress %.2f\n%s", trial, m, v, why, s.Progress(map[int]float64{0: 0.5}), q)
 	return b.String()
 }
@@ -400,7 +401,7 @@ func BenchmarkPropose(b *testing.B) {
 	m := newModel(plain(cfg.Hyperparameters), 2)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range 10_000 {
-		m.learn(i, sample(cfg.Hyperparameters, rng), float64(i%4), rng.Float64())
+		m.learn(i, sample(cfg.Hyperparameters, rng), float64(i%4), Result{Metric: rng.Float64()})
 	}
 	for b.Loop() {
 		m.propose(rng)

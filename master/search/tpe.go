@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/search/front"
 )
 
 // model is the sampler tpe, a tree-structured Parzen estimator (Bergstra et al.,
@@ -48,11 +49,13 @@ type model struct {
 type stage struct {
 	level float64 // length of training, in the searcher's unit; 0 for a whole training
 	list  []result
-	near  int // of list: trials that were proposed by the prior or by lessons
+	near  int  // of list: trials that were proposed by the prior or by lessons
+	fresh bool // results with several metrics were added, and the list is not in their order yet
 }
 
 type result struct {
 	metric float64
+	point  *front.Point // of a search with several metrics
 	of     *observed
 }
 
@@ -74,7 +77,10 @@ const (
 	ofLesson               // lessons, while the search has too few results of its own
 )
 
-type levelResult struct{ level, metric float64 }
+type levelResult struct {
+	level, metric float64
+	point         *front.Point
+}
 
 const (
 	candidates  = 24   // draws for one proposal: more follow the densities closer, which is not better
@@ -141,12 +147,12 @@ func (m *model) observe(trial int, hparams map[string]any) *observed {
 }
 
 // learn records a result, behind those with the same metric.
-func (m *model) learn(trial int, hparams map[string]any, level, metric float64) {
+func (m *model) learn(trial int, hparams map[string]any, level float64, r Result) {
 	o := m.of[trial]
 	if o == nil {
 		o = m.observe(trial, hparams)
 	}
-	g, at := m.insert(o, level, metric)
+	g, at := m.insert(o, level, r)
 	if o.from != ofItself {
 		g.near++
 	}
@@ -156,14 +162,31 @@ func (m *model) learn(trial int, hparams map[string]any, level, metric float64) 
 }
 
 // insert adds a result to its stage, and returns its place there.
-func (m *model) insert(o *observed, level, metric float64) (g *stage, at int) {
+func (m *model) insert(o *observed, level float64, r Result) (g *stage, at int) {
 	o.highest = max(o.highest, level)
-	o.results = append(o.results, levelResult{level, metric})
+	o.results = append(o.results, levelResult{level, r.Metric, r.Point})
 	m.results++
 	g = m.stage(level)
-	at = sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
-	g.list = slices.Insert(g.list, at, result{metric, o})
+	x := result{r.Metric, r.Point, o}
+	if r.Point != nil { // the good trials are the first in the order of the front, as in MOTPE
+		g.list, g.fresh = append(g.list, x), true
+		if m.prior != nil {
+			g.order()
+			at = slices.Index(g.list, x)
+		}
+		return g, at
+	}
+	at = sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > r.Metric })
+	g.list = slices.Insert(g.list, at, x)
 	return g, at
+}
+
+// order puts results with several metrics into their order.
+func (g *stage) order() {
+	if g.fresh {
+		g.list, _ = reordered(g.list, func(x result) front.Point { return *x.point })
+		g.fresh = false
+	}
 }
 
 // stage returns the stage of a level, and creates it if it does not exist.

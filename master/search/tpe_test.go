@@ -14,7 +14,7 @@ hyperparameters: {x: {type: double, minval: 0, maxval: 1}}`)
 	at := func(trial int) map[string]any { return map[string]any{"x": float64(trial) / 100} }
 	learn := func(level float64, metrics map[int]float64) {
 		for trial, metric := range metrics {
-			m.learn(trial, at(trial), level, metric)
+			m.learn(trial, at(trial), level, Result{Metric: metric})
 		}
 	}
 	is := func(when string, list []*observed, want ...int) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/search/front"
 )
 
 // TrialSet has the trials of a search by their numbers, and creates new ones.
@@ -14,6 +15,7 @@ type TrialSet struct {
 	model    *model    // the TPE sampler; nil: hyperparameters are drawn at random
 	spending *spending // of its budget; nil: it has none
 	program  *program  // what a program proposes; nil: the search draws itself
+	several  bool      // results have several metrics
 	layout   *layout   // how hyperparameters are packed; made at the first use
 	random   *drawn    // the source of random hyperparameters for the current space; made at the first use
 	trials   []*entry
@@ -146,10 +148,19 @@ func (r *TrialSet) Release(trial int, target int64) {
 
 // Learn reports a trial's result to the sampler, if there is one. level is the length of
 // training (0 for a whole training); the sampler compares results of the same level only.
-func (r *TrialSet) Learn(trial int, level, metric float64) {
+func (r *TrialSet) Learn(trial int, level float64, of Result) {
 	if r.model != nil {
-		r.model.learn(trial, r.hparams(trial), level, metric)
+		r.model.learn(trial, r.hparams(trial), level, r.counted(of))
 	}
+}
+
+// counted returns a result as it is compared with others: in a search with several metrics, a trial without a result has the worst.
+func (r *TrialSet) counted(of Result) Result {
+	if r.several && of.Point == nil {
+		p := front.Worst()
+		of.Point = &p
+	}
+	return of
 }
 
 // varied reports whether a new draw from the space can return other values.

@@ -66,8 +66,8 @@ func TestALengthThatMisleadsHasNoVote(t *testing.T) {
 		for i := range 12 {
 			hparams := map[string]any{"x": float64(i) / 12}
 			m.begin(i, hparams, ofItself)
-			m.learn(i, hparams, 1, test.early(float64(i)))
-			m.learn(i, hparams, 4, float64(i))
+			m.learn(i, hparams, 1, Result{Metric: test.early(float64(i))})
+			m.learn(i, hparams, 4, Result{Metric: float64(i)})
 		}
 		list := m.contrasts()
 		if len(list) != test.contrasts {

@@ -212,7 +212,24 @@ type GetExperimentResponse struct {
 // SearchOutlook is what a search says about its end.
 type SearchOutlook struct {
 	Budget *SearchBudget `json:"budget"` // null: it has no budget
+	Front  *SearchFront  `json:"front"`  // null: it has one metric
 	Says   []string      `json:"says"`   // the same in words
+}
+
+// SearchFront is the Pareto front of a search with several metrics.
+type SearchFront struct {
+	Metrics []string     `json:"metrics"`
+	Points  []FrontPoint `json:"points"`  // at most 100, the first ones spread over the front
+	Total   int          `json:"total"`   // results on the front
+	Results int          `json:"results"` // trials with a result
+	Keeping int          `json:"keeping"` // trials of which a result keeps the bounds
+}
+
+// FrontPoint is a result on the front: a validation of a trial.
+type FrontPoint struct {
+	TrialID        int       `json:"trialId"`
+	StepsCompleted int       `json:"stepsCompleted"`
+	Values         []float64 `json:"values"` // of the metrics of the front
 }
 
 // SearchBudget is what a search has spent of its budget.

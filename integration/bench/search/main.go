@@ -37,8 +37,13 @@ func main() {
 	flag.StringVar(&o.add, "add", "", "file with figures of an earlier run, to show beside these")
 	flag.StringVar(&o.plot, "plot", "", "file for a plot (SVG)")
 	flag.StringVar(&o.json, "json", "", "file for all the figures")
+	flag.BoolVar(&o.front, "front", false, "searches with two metrics instead, on tasks with a known front")
 	flag.Parse()
-	if err := run(o); err != nil {
+	do := run
+	if o.front {
+		do = func(o options) error { return fronts(o, os.Stdout) }
+	}
+	if err := do(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -48,6 +53,7 @@ type options struct {
 	curves, only, optuna, way, add, plot, json string
 	seeds, first, workers, trials              int
 	budget                                     int64
+	front                                      bool
 }
 
 // A method is a searcher as it would be written in an experiment's configuration.

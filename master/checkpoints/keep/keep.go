@@ -12,6 +12,9 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/expconf/objectives"
+	"github.com/detent-ml/detent/master/search/front"
 )
 
 // A State is the state of a checkpoint's files.
@@ -31,6 +34,7 @@ const (
 type Policy struct {
 	ExperimentBest, TrialBest, TrialLatest int
 	SmallerIsBetter                        bool
+	Objectives                             objectives.List // of a search with several metrics; empty: it has one
 }
 
 // A Checkpoint has what the verdict depends on.
@@ -40,10 +44,11 @@ type Checkpoint struct {
 	Steps        int
 	Reported     time.Time
 	State        State
-	Metric       *float64 // the searcher's metric of the validation at its steps; nil: no validation
-	BeingRemoved bool     // its removal has begun
-	Kept         bool     // a folder that the runner keeps, which never counts as an ordinary checkpoint
-	Run          int      // the attempt that reported it
+	Metric       *float64     // the searcher's metric of the validation at its steps; nil: no validation
+	Point        *front.Point // of a search with several metrics; nil: its validation lacks one, or there is none
+	BeingRemoved bool         // its removal has begun
+	Kept         bool         // a folder that the runner keeps, which never counts as an ordinary checkpoint
+	Run          int          // the attempt that reported it
 }
 
 // An Experiment with all its checkpoints.
@@ -132,15 +137,19 @@ func (e Experiment) removable(k Checkpoint) bool {
 func (e Experiment) kept() map[string]bool {
 	kept := map[string]bool{}
 	all := make([]Checkpoint, 0, len(e.Checkpoints))
+	better, validated := e.Policy.better, validated
+	if len(e.Policy.Objectives) > 0 {
+		better, validated = e.byFront(), ranked
+	}
 	for _, list := range e.trials() {
-		e.Policy.first(e.Policy.TrialBest, validated(list), e.Policy.better, kept)
+		e.Policy.first(e.Policy.TrialBest, validated(list), better, kept)
 		for _, folders := range []bool{false, true} { // the newest of each kind
 			of := slices.DeleteFunc(slices.Clone(list), func(k Checkpoint) bool { return k.Kept != folders })
 			e.Policy.first(e.Policy.TrialLatest, of, func(x, y Checkpoint) int { return older(y, x) }, kept)
 		}
 		all = append(all, list...)
 	}
-	e.Policy.first(e.Policy.ExperimentBest, validated(all), e.Policy.better, kept)
+	e.Policy.first(e.Policy.ExperimentBest, validated(all), better, kept)
 	return kept
 }
 
@@ -157,6 +166,29 @@ func (e Experiment) trials() map[int][]Checkpoint {
 
 func validated(list []Checkpoint) []Checkpoint {
 	return slices.DeleteFunc(slices.Clone(list), func(k Checkpoint) bool { return k.Kept || k.Metric == nil || math.IsNaN(*k.Metric) })
+}
+
+// ranked is validated for a search with several metrics.
+func ranked(list []Checkpoint) []Checkpoint {
+	return slices.DeleteFunc(slices.Clone(list), func(k Checkpoint) bool { return k.Kept || k.Point == nil })
+}
+
+// byFront returns the order of an experiment's checkpoints by all its metrics, in which those of the front are first.
+func (e Experiment) byFront() func(x, y Checkpoint) int {
+	var all []Checkpoint
+	for _, list := range e.trials() {
+		all = append(all, ranked(list)...)
+	}
+	slices.SortFunc(all, func(x, y Checkpoint) int { return cmp.Or(older(x, y), cmp.Compare(x.Trial, y.Trial)) })
+	points := make([]front.Point, len(all))
+	for i, k := range all {
+		points[i] = *k.Point
+	}
+	places := make(map[string]int, len(all))
+	for place, i := range front.Sort(points).Order {
+		places[all[i].UUID] = place
+	}
+	return func(x, y Checkpoint) int { return cmp.Compare(places[x.UUID], places[y.UUID]) }
 }
 
 // first selects the first n complete checkpoints of a list, and the incomplete ones before the

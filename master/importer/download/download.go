@@ -5,7 +5,9 @@
 // and the log that are there. Reports and code are fetched once for each trial and experiment.
 //
 //	download.go     the steps
-//	old.go          the old master: who asks, and its lists
+//	old.go          the old master, and who asks
+//	sight.go        how much of the old cluster the user sees who asks
+//	lists.go        its lists, which may change while they are read
 //	bounds.go       what it may answer at most
 //	tables.sql      Determined's tables
 //	put.go          rows of these tables
@@ -48,6 +50,9 @@ type Options struct {
 	Access
 	Light bool // only what has few rows: no reports, no code and no lines
 	Logs  bool
+	// Partial accepts that the user who asks sees only a part of the old cluster. Tell says at once what this part is.
+	Partial bool
+	Tell    func(text string)
 	// Begin and Add tell somebody how far a step is.
 	Begin func(step string, total int64)
 	Add   func(n int64)
@@ -59,36 +64,45 @@ type Options struct {
 // A copying is one download.
 type copying struct {
 	Options
-	db *database.DB
-	c  *client.Client
-	mu sync.Mutex // of what Options tells
+	db   *database.DB
+	c    *client.Client
+	part bool       // the user who asks sees only a part of the old cluster
+	mu   sync.Mutex // of what Options tells
 }
 
-func (d *copying) lists() lists { return lists{d.c, maxRecords} }
+func (d *copying) lists() lists { return lists{d.c, maxRecords, d.note} }
 
-// Run fetches everything that the old master tells and that is not in the schema yet.
-func Run(ctx context.Context, db *database.DB, o Options) error {
+// Run fetches everything that the old master tells and that is not in the schema yet. part reports whether that is only a part of the old cluster.
+func Run(ctx context.Context, db *database.DB, o Options) (part bool, err error) {
 	if o.transport == nil {
 		o.transport = newBounded()
 	}
 	defer o.transport.CloseIdleConnections()
-	c, master, err := connect(ctx, o.Access, o.transport)
+	c, master, me, err := connect(ctx, o.Access, o.transport)
 	if err != nil {
-		return err
+		return false, err
 	}
 	d := &copying{Options: o, db: db, c: c}
-	if err := d.prepare(ctx, master.ClusterID); err != nil {
-		return err
+	if err := d.look(ctx, master, me); err != nil {
+		return d.part, err
 	}
+	if err := d.prepare(ctx, master.ClusterID); err != nil {
+		return d.part, err
+	}
+	return d.part, d.all(ctx, master.RbacEnabled)
+}
+
+// all fetches the parts one after another.
+func (d *copying) all(ctx context.Context, roles bool) error {
 	d.Begin("download", 0)
 	for _, step := range []func(context.Context) error{
-		d.people, func(ctx context.Context) error { return d.roles(ctx, master.RbacEnabled) }, d.places, d.models, d.experiments, d.usage,
+		d.people, func(ctx context.Context) error { return d.roles(ctx, roles) }, d.places, d.models, d.experiments, d.usage,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if o.Light {
+	if d.Light {
 		return nil
 	}
 	return d.trials(ctx)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -21,30 +23,38 @@ func (d *copying) experiments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ids []int
-	err = each(ctx, d.lists(), v1.ListExperiments, v1.GetExperimentsRequest{WithoutConfig: true, Order: v1.Order{SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_ASC"}}, func(list []v1.Experiment) error {
-		for _, e := range list {
-			ids = append(ids, e.ID)
-		}
-		return nil
-	})
+	pages := pagesOf[v1.GetExperimentsRequest, v1.GetExperimentsResponse, v1.Experiment](ctx, d.lists(), v1.ListExperiments, askExperiments)
+	ids, err := whole(d.lists(), "the list of experiments", pages, func(e v1.Experiment) (int, int) { return e.ID, e.ID })
 	if err != nil {
 		return err
 	}
 	d.Begin("experiments", int64(len(ids)))
+	var mu sync.Mutex
+	there := make([]int, 0, len(ids))
 	if err := parallel(ctx, ids, func(ctx context.Context, id int) error {
-		if err := d.experiment(ctx, id, names); err != nil {
+		err := d.experiment(ctx, id, names)
+		d.tell(1)
+		if fault.Is(err, fault.NotFound) && gone(ctx, d.c, v1.GetExperiment, id) { // it was deleted since the list was read
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("experiment %d: %w", id, err)
 		}
-		d.tell(1)
+		mu.Lock()
+		defer mu.Unlock()
+		there = append(there, id)
 		return nil
 	}); err != nil {
 		return err
 	}
 	return d.in(ctx, func(tx *database.DB) error {
-		return errors.Join(tx.Exec(ctx, `DELETE FROM experiments WHERE NOT id = ANY($1)`, ids), tx.Exec(ctx, `DELETE FROM runs r WHERE NOT EXISTS (SELECT FROM experiments e WHERE e.id = r.experiment_id)`),
+		return errors.Join(tx.Exec(ctx, `DELETE FROM experiments WHERE NOT id = ANY($1)`, there), tx.Exec(ctx, `DELETE FROM runs r WHERE NOT EXISTS (SELECT FROM experiments e WHERE e.id = r.experiment_id)`),
 			tx.Exec(ctx, `UPDATE runs r SET warm_start_checkpoint_id = k.id FROM checkpoints_v2 k WHERE k.uuid = r.warm_start`))
 	})
+}
+
+func askExperiments(w v1.Window) v1.GetExperimentsRequest {
+	return v1.GetExperimentsRequest{WithoutConfig: true, Window: w, Order: ascending("SORT_BY_ID")}
 }
 
 // A runName is what only the list of runs tells about a trial.
@@ -59,25 +69,27 @@ var localID = regexp.MustCompile(`-([0-9]{1,9})$`)
 
 // runNames fetches what only the list of runs tells.
 func (d *copying) runNames(ctx context.Context) (map[int]runName, error) {
-	names := map[int]runName{}
-	limit, sort, filter := page, "id=asc", `{"filterGroup": {"children": [], "conjunction": "and", "kind": "group"}, "showArchived": true}`
-	for offset := 0; offset <= maxRecords; offset += limit {
+	sort, filter := "id=asc", `{"filterGroup": {"children": [], "conjunction": "and", "kind": "group"}, "showArchived": true}`
+	pages := func(limit, offset int) ([]v1.FlatRun, int, error) {
 		got, err := client.Send(ctx, d.c, v1.SearchRuns, v1.SearchRunsRequest{Limit: &limit, Offset: &offset, Sort: &sort, Filter: &filter})
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range got.Runs {
-			name := runName{project: r.ProjectID, external: r.ExternalRunID, archived: r.Archived}
-			if m := localID.FindStringSubmatch(r.LocalID); m != nil {
-				name.local, _ = strconv.Atoi(m[1]) // nine digits
-			}
-			names[r.ID] = name
-		}
-		if len(got.Runs) < limit {
-			break
-		}
+		return got.Runs, got.Pagination.Total, err
 	}
-	return names, nil
+	type named struct {
+		id int
+		runName
+	}
+	list, err := whole(d.lists(), "the list of runs", pages, func(r v1.FlatRun) (int, named) {
+		name := runName{project: r.ProjectID, external: r.ExternalRunID, archived: r.Archived}
+		if m := localID.FindStringSubmatch(r.LocalID); m != nil {
+			name.local, _ = strconv.Atoi(m[1]) // nine digits
+		}
+		return r.ID, named{r.ID, name}
+	})
+	names := make(map[int]runName, len(list))
+	for _, n := range list {
+		names[n.id] = n.runName
+	}
+	return names, err
 }
 
 // An experiment's rows, as they are put together.
@@ -102,23 +114,23 @@ func (d *copying) experiment(ctx context.Context, id int, names map[int]runName)
 	}
 	all := rows{experiment: row{"id": e.ID, "state": stateOf(e.State), "config": stored, "start_time": e.StartTime, "end_time": e.EndTime, "archived": e.Archived, "parent_id": e.ForkedFrom, "owner_id": e.UserID,
 		"progress": e.Progress, "original_config": e.OriginalConfig, "notes": e.Notes, "job_id": e.JobID, "project_id": e.ProjectID, "best_trial_id": e.BestTrialID, "unmanaged": e.Unmanaged, "external_experiment_id": e.ExternalExperimentID, "pool": e.ResourcePool}}
-	err = each(ctx, d.lists(), v1.ListTrials, v1.GetExperimentTrialsRequest{}, func(list []v1.Trial) error {
-		for _, t := range list {
-			all.trial(t, names[t.ID], e)
-		}
-		return nil
-	}, id)
+	trials, err := list(ctx, d.lists(), v1.ListTrials, func(w v1.Window) v1.GetExperimentTrialsRequest {
+		return v1.GetExperimentTrialsRequest{Window: w, Order: ascending("SORT_BY_ID")}
+	}, func(t v1.Trial) int { return t.ID }, id)
 	if err != nil {
 		return err
 	}
-	err = each(ctx, d.lists(), v1.ListExperimentCheckpoints, v1.GetCheckpointsRequest{}, func(list []v1.Checkpoint) error {
-		for _, k := range list {
-			all.checkpoint(k)
-		}
-		return nil
-	}, id)
+	for _, t := range trials {
+		all.trial(t, names[t.ID], e)
+	}
+	checkpoints, err := list(ctx, d.lists(), v1.ListExperimentCheckpoints, func(w v1.Window) v1.GetCheckpointsRequest {
+		return v1.GetCheckpointsRequest{Window: w, SortByAttr: "SORT_BY_UUID", OrderBy: "ORDER_BY_ASC"}
+	}, func(k v1.Checkpoint) string { return k.UUID }, id)
 	if err != nil {
 		return err
+	}
+	for _, k := range checkpoints {
+		all.checkpoint(k)
 	}
 	return d.soon(ctx, func(tx *database.DB) error { return all.put(ctx, tx) })
 }
@@ -207,7 +219,8 @@ const (
 func (all *rows) put(ctx context.Context, tx *database.DB) error {
 	id := all.experiment["id"]
 	for _, sql := range []string{
-		`CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT id, fetched, logged, greatest(restart_id, 1) AS restart_id, best_validation_id, latest_validation_id, last_activity FROM runs WHERE experiment_id = $1 AND fetched IS NOT NULL`,
+		`CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT id, fetched, logged, greatest(restart_id, 1) AS restart_id, best_validation_id, latest_validation_id, last_activity, summary_metrics_timestamp
+			FROM runs WHERE experiment_id = $1 AND (fetched IS NOT NULL OR logged IS NOT NULL)`,
 		`CREATE TEMP TABLE kept_code ON COMMIT DROP AS SELECT id, model_definition FROM experiments WHERE id = $1 AND code_known`,
 		`DELETE FROM checkpoints_v2 WHERE uuid IN (SELECT c.checkpoint_id FROM run_checkpoints c JOIN runs r ON r.id = c.run_id WHERE r.experiment_id = $1)`,
 		`DELETE FROM run_checkpoints WHERE run_id IN (SELECT id FROM runs WHERE experiment_id = $1)`,
@@ -229,7 +242,8 @@ func (all *rows) put(ctx context.Context, tx *database.DB) error {
 		}
 	}
 	for _, sql := range []string{
-		`UPDATE runs r SET fetched = k.fetched, logged = k.logged, restart_id = greatest(r.restart_id, k.restart_id), best_validation_id = k.best_validation_id, latest_validation_id = k.latest_validation_id, last_activity = k.last_activity FROM kept k WHERE k.id = r.id`,
+		`UPDATE runs r SET fetched = k.fetched, logged = k.logged, restart_id = greatest(r.restart_id, k.restart_id), best_validation_id = k.best_validation_id, latest_validation_id = k.latest_validation_id,
+			last_activity = k.last_activity, summary_metrics_timestamp = k.summary_metrics_timestamp FROM kept k WHERE k.id = r.id`,
 		`UPDATE experiments e SET model_definition = k.model_definition, code_known = true FROM kept_code k WHERE k.id = e.id`,
 	} {
 		if err := tx.Exec(ctx, sql); err != nil {
@@ -242,6 +256,9 @@ func (all *rows) put(ctx context.Context, tx *database.DB) error {
 // code fetches the code of an experiment, once.
 func (d *copying) code(ctx context.Context, id int) error {
 	got, err := d.c.ModelDef(ctx, id)
+	if fault.Is(err, fault.Forbidden) && d.hidden(err, fmt.Sprintf("the code of experiment %d", id)) {
+		return nil // which somebody else may fetch later
+	}
 	if absent(err) {
 		got, err = nil, nil
 	}

@@ -31,16 +31,16 @@ func Is(address string) bool {
 	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
 }
 
-// connect signs in at the old master, and returns what it says about itself.
-func connect(ctx context.Context, a Access, transport *bounded) (*client.Client, *v1.GetMasterResponse, error) {
+// connect signs in at the old master, and returns what it says about itself and about who asks.
+func connect(ctx context.Context, a Access, transport *bounded) (*client.Client, *v1.GetMasterResponse, *v1.User, error) {
 	u, err := url.Parse(a.Master)
 	switch {
 	case err != nil || u.Host == "":
-		return nil, nil, fault.New(fault.Invalid, "--from: the address of the old master cannot be read; it is like https://old-master:8080")
+		return nil, nil, nil, fault.New(fault.Invalid, "--from: the address of the old master cannot be read; it is like https://old-master:8080")
 	case u.User != nil:
-		return nil, nil, fault.New(fault.Invalid, "--from: a password in an address is seen by others in the list of processes: set DETENT_IMPORT_USER and DETENT_IMPORT_PASSWORD, or DETENT_IMPORT_TOKEN")
+		return nil, nil, nil, fault.New(fault.Invalid, "--from: a password in an address is seen by others in the list of processes: set DETENT_IMPORT_USER and DETENT_IMPORT_PASSWORD, or DETENT_IMPORT_TOKEN")
 	case a.Token == "" && (a.User == "" || a.Password == ""):
-		return nil, nil, fault.New(fault.Unauthenticated, "who asks the old master? Set DETENT_IMPORT_TOKEN to a token of an administrator there, or DETENT_IMPORT_USER and DETENT_IMPORT_PASSWORD")
+		return nil, nil, nil, fault.New(fault.Unauthenticated, "who asks the old master? Set DETENT_IMPORT_TOKEN to a token of an administrator there, or DETENT_IMPORT_USER and DETENT_IMPORT_PASSWORD")
 	}
 	o := client.Options{Master: a.Master, Token: a.Token, UserAgent: "det-master import", Patience: patience, Transport: transport}
 	var c *client.Client
@@ -58,66 +58,23 @@ func connect(ctx context.Context, a Access, transport *bounded) (*client.Client,
 		}
 	}
 	if c, err = client.New(o); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	master, err := client.Call(ctx, c, v1.GetMaster)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if !slices.ContainsFunc(releases, func(r string) bool { return strings.HasPrefix(strings.TrimPrefix(master.Version, "v"), r) }) || master.ClusterID == "" {
-		return nil, nil, fault.New(fault.Invalid, "%s is a master of release %q; known are Determined 0.38 and the public fork up to 0.42: upgrade the old cluster to 0.38.1 first", a.Master, fault.Clip(master.Version))
+		return nil, nil, nil, fault.New(fault.Invalid, "%s is a master of release %q; known are Determined 0.38 and the public fork up to 0.42: upgrade the old cluster to 0.38.1 first", a.Master, fault.Clip(master.Version))
 	}
 	if a.Token == "" {
 		if _, err := c.Login(ctx, a.User, a.Password); err != nil {
-			return nil, nil, fault.New(fault.Unauthenticated, "the old master does not let %s sign in: %w", a.User, err)
+			return nil, nil, nil, fault.New(fault.Unauthenticated, "the old master does not let %s sign in: %w", a.User, err)
 		}
 	}
 	me, err := c.Me(ctx)
 	if err != nil {
-		return nil, nil, fault.New(fault.Unauthenticated, "the old master does not accept the token: %w", err)
+		return nil, nil, nil, fault.New(fault.Unauthenticated, "the old master does not accept the token: %w", err)
 	}
-	if !me.Admin && !master.RbacEnabled {
-		return nil, nil, fault.New(fault.Forbidden, "%s is no administrator of the old cluster, and would not see everything", me.Username)
-	}
-	return c, master, nil
-}
-
-// page is the size of pages.
-const page = 100
-
-// A paged response has one page of a list.
-type paged[T any] interface {
-	Records() ([]T, v1.Pagination)
-}
-
-// lists are those of the old master; most is how many records one may have.
-type lists struct {
-	c    *client.Client
-	most int
-}
-
-// each calls do with the records of a list, page after page. It ends with a page that is not full, so a master that counts wrongly cannot keep it.
-func each[Req any, Resp paged[T], T any](ctx context.Context, l lists, e v1.Endpoint[Req, Resp], request Req, do func([]T) error, params ...any) error {
-	limit := page
-	for offset := 0; ; {
-		items, err := client.List(ctx, l.c, e, client.Page{Limit: limit, Offset: offset, Single: true}, &request, params...)
-		if fault.Is(err, fault.TooLarge) && limit > 1 {
-			limit = max(1, limit/4)
-			continue
-		}
-		if err == nil && len(items) > 0 {
-			err = do(items)
-		}
-		if err != nil || len(items) < limit {
-			return err
-		}
-		if offset += len(items); offset > l.most {
-			return fault.New(fault.TooLarge, "%s: the old master's list has no end: it has sent %d records", v1.Line(e).Path, offset)
-		}
-	}
-}
-
-// absent reports whether the old master does not have a part of the API, or does not show it: then there is nothing of it to import.
-func absent(err error) bool {
-	return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unimplemented) || fault.Is(err, fault.Forbidden)
+	return c, master, me, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -15,21 +16,19 @@ const NoPassword = "$2a$99$"
 // people fetches users and groups, in place of those that are there.
 func (d *copying) people(ctx context.Context) error {
 	var users, accounts []row
-	err := each(ctx, d.lists(), v1.ListUsers, v1.GetUsersRequest{}, func(list []v1.User) error {
-		for _, u := range list {
-			if u.ServiceAccount { // of another Detent: a program
-				continue
-			}
-			users = append(users, row{"id": u.ID, "username": u.Username, "password_hash": NoPassword, "admin": u.Admin, "active": u.Active, "display_name": u.DisplayName, "modified_at": u.ModifiedAt,
-				"remote": u.Remote, "last_auth_at": u.LastAuthAt})
-			if g := u.AgentUserGroup; g != nil && g.AgentUid != nil && g.AgentGid != nil {
-				accounts = append(accounts, row{"user_id": u.ID, "user_": g.AgentUser, "uid": g.AgentUid, "group_": g.AgentGroup, "gid": g.AgentGid})
-			}
-		}
-		return nil
-	})
+	all, err := list(ctx, d.lists(), v1.ListUsers, askUsers, func(u v1.User) int { return u.ID })
 	if err != nil {
 		return err
+	}
+	for _, u := range all {
+		if u.ServiceAccount { // of another Detent: a program
+			continue
+		}
+		users = append(users, row{"id": u.ID, "username": u.Username, "password_hash": NoPassword, "admin": u.Admin, "active": u.Active, "display_name": u.DisplayName, "modified_at": u.ModifiedAt,
+			"remote": u.Remote, "last_auth_at": u.LastAuthAt})
+		if g := u.AgentUserGroup; g != nil && g.AgentUid != nil && g.AgentGid != nil {
+			accounts = append(accounts, row{"user_id": u.ID, "user_": g.AgentUser, "uid": g.AgentUid, "group_": g.AgentGroup, "gid": g.AgentGid})
+		}
 	}
 	groups, members, err := d.groups(ctx)
 	if err != nil {
@@ -47,6 +46,10 @@ func (d *copying) people(ctx context.Context) error {
 		{"groups", "id, group_name, user_id", groups},
 		{"user_group_membership", "user_id, group_id", members},
 	})
+}
+
+func askUsers(w v1.Window) v1.GetUsersRequest {
+	return v1.GetUsersRequest{Window: w, Order: ascending("SORT_BY_USER_NAME")}
 }
 
 // A table has all its rows.
@@ -72,30 +75,32 @@ func (d *copying) replace(ctx context.Context, list []table) error {
 
 // groups fetches the groups that people have made, with their members.
 func (d *copying) groups(ctx context.Context) (groups, members []row, err error) {
-	for offset := 0; ; offset += page {
-		got, err := client.Send(ctx, d.c, v1.ListGroups, v1.GetGroupsRequest{Limit: page, Offset: offset})
-		if absent(err) {
-			d.note("the old master shows no groups")
-			return nil, nil, nil
-		}
-		if err != nil {
+	list, err := whole(d.lists(), "the list of groups", func(limit, offset int) ([]v1.GroupSearchResult, int, error) {
+		got, err := client.Send(ctx, d.c, v1.ListGroups, v1.GetGroupsRequest{Limit: limit, Offset: offset})
+		return got.Groups, totalOf(got.Pagination), err
+	}, func(found v1.GroupSearchResult) (int, v1.Group) { return found.Group.GroupID, found.Group })
+	if absent(err) {
+		d.note("the old master shows no groups")
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range list {
+		full, err := client.Call(ctx, d.c, v1.GetGroup, g.GroupID)
+		switch {
+		case d.hidden(err, "the members of group "+g.Name):
+		case fault.Is(err, fault.NotFound): // it was deleted meanwhile
+			continue
+		case err != nil:
 			return nil, nil, err
 		}
-		for _, found := range got.Groups {
-			id := found.Group.GroupID
-			groups = append(groups, row{"id": id, "group_name": found.Group.Name})
-			whole, err := client.Call(ctx, d.c, v1.GetGroup, id)
-			if err != nil {
-				return nil, nil, err
-			}
-			for _, u := range whole.Group.Users {
-				members = append(members, row{"user_id": u.ID, "group_id": id})
-			}
-		}
-		if len(got.Groups) < page || offset > maxRecords {
-			return groups, members, nil
+		groups = append(groups, row{"id": g.GroupID, "group_name": g.Name})
+		for _, u := range full.Group.Users {
+			members = append(members, row{"user_id": u.ID, "group_id": g.GroupID})
 		}
 	}
+	return groups, members, nil
 }
 
 // An assigned role, of a group.
@@ -136,6 +141,9 @@ func (d *copying) rolesOfUsers(ctx context.Context, names map[int]string, given 
 	}
 	for _, user := range users {
 		got, err := client.Call(ctx, d.c, v1.GetRolesAssignedToUser, user)
+		if d.hidden(err, "the roles of some users") || fault.Is(err, fault.NotFound) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -168,6 +176,9 @@ func (d *copying) rolesOfGroups(ctx context.Context, names map[int]string, given
 	}
 	for _, group := range groups {
 		got, err := client.Call(ctx, d.c, v1.GetRolesAssignedToGroup, group)
+		if d.hidden(err, "the roles of some groups") || fault.Is(err, fault.NotFound) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -6,55 +6,52 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // places fetches workspaces with what belongs to them.
 func (d *copying) places(ctx context.Context) error {
-	var workspaces, projects []row
-	err := each(ctx, d.lists(), v1.ListWorkspaces, v1.GetWorkspacesRequest{}, func(list []v1.Workspace) error {
-		for _, w := range list {
-			storage, gone := withoutSecrets(w.CheckpointStorageConfig)
-			if gone {
-				d.note(fmt.Sprintf("the checkpoint storage of workspace %s needs its secrets again: the API does not tell them", w.Name))
-			}
-			g := w.AgentUserGroup
-			if g == nil {
-				g = &v1.AgentUserGroup{}
-			}
-			workspaces = append(workspaces, row{"id": w.ID, "name": w.Name, "archived": w.Archived, "user_id": w.UserID, "immutable": w.Immutable, "uid": g.AgentUid, "user_": g.AgentUser, "gid": g.AgentGid, "group_": g.AgentGroup,
-				"checkpoint_storage_config": storage, "default_compute_pool": w.DefaultComputePool, "default_aux_pool": w.DefaultAuxPool})
+	var workspaces, projects, templates []row
+	spaces, err := list(ctx, d.lists(), v1.ListWorkspaces, askWorkspaces, func(w v1.Workspace) int { return w.ID })
+	if err != nil {
+		return err
+	}
+	for _, w := range spaces {
+		within, err := list(ctx, d.lists(), v1.ListProjects, askProjects, func(p v1.Project) int { return p.ID }, w.ID)
+		if fault.Is(err, fault.NotFound) { // it was deleted meanwhile
+			continue
 		}
-		return nil
-	})
-	for _, w := range workspaces {
 		if err != nil {
 			return err
 		}
-		err = each(ctx, d.lists(), v1.ListProjects, v1.GetWorkspaceProjectsRequest{}, func(list []v1.Project) error {
-			for _, p := range list {
-				var key any // "": a project of a release without keys
-				if p.Key != "" {
-					key = p.Key
-				}
-				projects = append(projects, row{"id": p.ID, "name": p.Name, "description": p.Description, "archived": p.Archived, "notes": p.Notes, "workspace_id": p.WorkspaceID, "user_id": p.UserID, "immutable": p.Immutable, "key": key})
-			}
-			return nil
-		}, w["id"])
-	}
-	if err != nil {
-		return err
-	}
-	var templates []row
-	err = each(ctx, d.lists(), v1.ListTemplates, v1.GetTemplatesRequest{}, func(list []v1.Template) error {
-		for _, t := range list {
-			config, _ := withoutSecrets(t.Config, secretSections...)
-			templates = append(templates, row{"name": t.Name, "config": config, "workspace_id": t.WorkspaceID})
+		storage, gone := withoutSecrets(w.CheckpointStorageConfig)
+		if gone {
+			d.note(fmt.Sprintf("the checkpoint storage of workspace %s needs its secrets again: the API does not tell them", w.Name))
 		}
-		return nil
-	})
+		g := w.AgentUserGroup
+		if g == nil {
+			g = &v1.AgentUserGroup{}
+		}
+		workspaces = append(workspaces, row{"id": w.ID, "name": w.Name, "archived": w.Archived, "user_id": w.UserID, "immutable": w.Immutable, "uid": g.AgentUid, "user_": g.AgentUser, "gid": g.AgentGid, "group_": g.AgentGroup,
+			"checkpoint_storage_config": storage, "default_compute_pool": w.DefaultComputePool, "default_aux_pool": w.DefaultAuxPool})
+		for _, p := range within {
+			var key any // "": a project of a release without keys
+			if p.Key != "" {
+				key = p.Key
+			}
+			projects = append(projects, row{"id": p.ID, "name": p.Name, "description": p.Description, "archived": p.Archived, "notes": p.Notes, "workspace_id": p.WorkspaceID, "user_id": p.UserID, "immutable": p.Immutable, "key": key})
+		}
+	}
+	all, err := list(ctx, d.lists(), v1.ListTemplates, func(w v1.Window) v1.GetTemplatesRequest {
+		return v1.GetTemplatesRequest{Window: w, Order: ascending("SORT_BY_NAME")}
+	}, func(t v1.Template) string { return t.Name })
 	if err != nil {
 		return err
+	}
+	for _, t := range all {
+		config, _ := withoutSecrets(t.Config, secretSections...)
+		templates = append(templates, row{"name": t.Name, "config": config, "workspace_id": t.WorkspaceID})
 	}
 	webhooks, triggers, err := d.webhooks(ctx)
 	if err != nil {
@@ -78,6 +75,18 @@ func (d *copying) places(ctx context.Context) error {
 		{"rp_workspace_bindings", "workspace_id, pool_name", bindings},
 		{"task_config_policies", "workspace_id, workload_type, last_updated_time, invariant_config, constraints", policies},
 	})
+}
+
+func askWorkspaces(w v1.Window) v1.GetWorkspacesRequest {
+	return v1.GetWorkspacesRequest{Window: w, Order: ascending("SORT_BY_ID")}
+}
+
+func askProjects(w v1.Window) v1.GetWorkspaceProjectsRequest {
+	return v1.GetWorkspaceProjectsRequest{Window: w, Order: ascending("SORT_BY_ID")}
+}
+
+func askModels(w v1.Window) v1.GetModelsRequest {
+	return v1.GetModelsRequest{Window: w, Order: ascending("SORT_BY_NAME")}
 }
 
 // secretSections are the sections of a configuration in which the API hides secrets.
@@ -117,28 +126,38 @@ func (d *copying) webhooks(ctx context.Context) (webhooks, triggers []row, err e
 }
 
 func (d *copying) bindings(ctx context.Context) (rows []row, err error) {
-	all := v1.GetListRequest{Window: v1.Window{Limit: maxPools}}
-	pools, err := client.Send(ctx, d.c, v1.ListPools, all)
+	pools, err := whole(d.lists(), "the list of resource pools", func(limit, offset int) ([]v1.ResourcePool, int, error) {
+		got, err := client.Send(ctx, d.c, v1.ListPools, v1.GetListRequest{Window: v1.Window{Limit: limit, Offset: offset}})
+		return got.ResourcePools, totalOf(got.Pagination), err
+	}, func(p v1.ResourcePool) (string, string) { return p.Name, p.Name })
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pools.ResourcePools {
-		bound, err := client.Send(ctx, d.c, v1.ListPoolWorkspaces, all, p.Name)
+	for _, pool := range pools {
+		bound, err := whole(d.lists(), "the workspaces of pool "+pool, func(limit, offset int) ([]int, int, error) {
+			got, err := client.Send(ctx, d.c, v1.ListPoolWorkspaces, v1.GetListRequest{Window: v1.Window{Limit: limit, Offset: offset}}, pool)
+			return got.WorkspaceIDs, totalOf(got.Pagination), err
+		}, func(id int) (int, int) { return id, id })
 		if absent(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, w := range bound.WorkspaceIDs {
-			rows = append(rows, row{"workspace_id": w, "pool_name": p.Name})
+		for _, w := range bound {
+			rows = append(rows, row{"workspace_id": w, "pool_name": pool})
 		}
 	}
 	return rows, nil
 }
 
-// maxPools is how many pools, and how many workspaces of one, are read.
-const maxPools = 1000
+// totalOf is how many records a list has; 0: the old master does not tell.
+func totalOf(p *v1.Pagination) int {
+	if p == nil {
+		return 0
+	}
+	return p.Total
+}
 
 func (d *copying) policies(ctx context.Context, workspaces []row) (rows []row, err error) {
 	add := func(workspace any, workload string, policies v1.Struct, err error) error {
@@ -175,27 +194,26 @@ func (d *copying) policies(ctx context.Context, workspaces []row) (rows []row, e
 // models fetches the registry.
 func (d *copying) models(ctx context.Context) error {
 	var models, versions []row
-	err := each(ctx, d.lists(), v1.ListModels, v1.GetModelsRequest{}, func(list []v1.Model) error {
-		for _, m := range list {
-			models = append(models, row{"id": m.ID, "name": m.Name, "description": m.Description, "creation_time": m.CreationTime, "last_updated_time": m.LastUpdatedTime, "metadata": object(m.Metadata), "labels": m.Labels,
-				"user_id": m.UserID, "archived": m.Archived, "notes": m.Notes, "workspace_id": m.WorkspaceID})
+	all, err := list(ctx, d.lists(), v1.ListModels, askModels, func(m v1.Model) int { return m.ID })
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		own, err := list(ctx, d.lists(), v1.ListModelVersions, func(w v1.Window) v1.GetModelVersionsRequest {
+			return v1.GetModelVersionsRequest{Window: w, Order: ascending("SORT_BY_VERSION")}
+		}, func(v v1.ModelVersion) int { return v.ID }, m.Name)
+		if fault.Is(err, fault.NotFound) { // it was deleted meanwhile
+			continue
 		}
-		return nil
-	})
-	for _, m := range models {
 		if err != nil {
 			return err
 		}
-		err = each(ctx, d.lists(), v1.ListModelVersions, v1.GetModelVersionsRequest{}, func(list []v1.ModelVersion) error {
-			for _, v := range list {
-				versions = append(versions, row{"id": v.ID, "model_id": m["id"], "version": v.Version, "checkpoint_uuid": v.Checkpoint.UUID, "creation_time": v.CreationTime, "last_updated_time": v.LastUpdatedTime,
-					"metadata": object(v.Metadata), "name": v.Name, "comment": v.Comment, "user_id": v.UserID, "labels": v.Labels, "notes": v.Notes})
-			}
-			return nil
-		}, m["name"])
-	}
-	if err != nil {
-		return err
+		models = append(models, row{"id": m.ID, "name": m.Name, "description": m.Description, "creation_time": m.CreationTime, "last_updated_time": m.LastUpdatedTime, "metadata": object(m.Metadata), "labels": m.Labels,
+			"user_id": m.UserID, "archived": m.Archived, "notes": m.Notes, "workspace_id": m.WorkspaceID})
+		for _, v := range own {
+			versions = append(versions, row{"id": v.ID, "model_id": m.ID, "version": v.Version, "checkpoint_uuid": v.Checkpoint.UUID, "creation_time": v.CreationTime, "last_updated_time": v.LastUpdatedTime,
+				"metadata": object(v.Metadata), "name": v.Name, "comment": v.Comment, "user_id": v.UserID, "labels": v.Labels, "notes": v.Notes})
+		}
 	}
 	d.tell(int64(len(models) + len(versions)))
 	return d.replace(ctx, []table{

@@ -3,6 +3,7 @@ package download
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -60,21 +61,27 @@ func (d *copying) trials(ctx context.Context) error {
 	}
 	d.Begin("trials", int64(len(list)))
 	return parallel(ctx, list, func(ctx context.Context, t unfetched) error {
-		if err := d.trial(ctx, t); err != nil {
+		err := d.trial(ctx, t)
+		d.tell(1)
+		switch {
+		case fault.Is(err, fault.NotFound) && gone(ctx, d.c, v1.GetTrial, t.ID):
+			d.note(fmt.Sprintf("trial %d was deleted in the old cluster while it was read", t.ID))
+		case fault.Is(err, fault.Forbidden) && d.hidden(err, fmt.Sprintf("the reports or the log of trial %d", t.ID)):
+		case err != nil:
 			return fmt.Errorf("trial %d: %w", t.ID, err)
 		}
-		d.tell(1)
 		return nil
 	})
 }
 
-// trial fetches what a trial lacks. Each part is one transaction.
+// trial fetches what a trial lacks. Rows are stored in short transactions while the old master sends: one that waited for it would hold up the summaries of all trials
+// here, which follow the oldest transaction. The mark of a trial, which comes last, says that everything is there; without one everything is fetched again.
 func (d *copying) trial(ctx context.Context, t unfetched) error {
 	if t.Reports {
 		if err := d.attempts(ctx, t); err != nil {
 			return err
 		}
-		if err := d.in(ctx, func(tx *database.DB) error { return d.reports(ctx, tx, t) }); err != nil {
+		if err := d.reports(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -82,11 +89,11 @@ func (d *copying) trial(ctx context.Context, t unfetched) error {
 		return nil
 	}
 	for _, task := range t.Task {
-		if err := d.in(ctx, func(tx *database.DB) error { return d.lines(ctx, tx, task) }); err != nil {
+		if err := d.lines(ctx, t.ID, task); err != nil {
 			return err
 		}
 	}
-	return d.in(ctx, func(tx *database.DB) error {
+	return d.soon(ctx, func(tx *database.DB) error {
 		return tx.Exec(ctx, `UPDATE runs SET logged = $2 WHERE id = $1`, t.ID, t.Wanted)
 	})
 }
@@ -156,24 +163,36 @@ func groupsOf(summary json.RawMessage) map[string]int64 {
 	return groups
 }
 
+// tableOf is the table of the old database that has the reports of a group.
+func tableOf(group string) string {
+	switch group {
+	case "training":
+		return "raw_steps"
+	case "validation":
+		return "raw_validations"
+	case "cpu", "gpu", "memory", "disk", "network": // what nodes report about themselves counts no steps
+		return "system_metrics"
+	}
+	return "generic_metrics"
+}
+
 // reports fetches the reports of a trial, in place of those that are there.
-func (d *copying) reports(ctx context.Context, tx *database.DB, t unfetched) error {
-	for _, table := range []string{"raw_steps", "raw_validations", "generic_metrics", "system_metrics"} {
-		if err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE trial_id = $1`, t.ID); err != nil {
-			return err
+func (d *copying) reports(ctx context.Context, t unfetched) error {
+	err := d.in(ctx, func(tx *database.DB) error {
+		for _, sql := range []string{`UPDATE runs SET fetched = NULL, summary_metrics_timestamp = NULL, best_validation_id = NULL, latest_validation_id = NULL WHERE id = $1`,
+			`DELETE FROM raw_steps WHERE trial_id = $1`,
+			`DELETE FROM raw_validations WHERE trial_id = $1`, `DELETE FROM generic_metrics WHERE trial_id = $1`, `DELETE FROM system_metrics WHERE trial_id = $1`} {
+			if err := tx.Exec(ctx, sql, t.ID); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for group, counted := range groupsOf(t.Summary) {
-		table := "generic_metrics"
-		switch group {
-		case "training":
-			table = "raw_steps"
-		case "validation":
-			table = "raw_validations"
-		case "cpu", "gpu", "memory", "disk", "network": // what nodes report about themselves counts no steps
-			table = "system_metrics"
-		}
-		n, err := d.group(ctx, tx, t.ID, group, table)
+		n, err := d.group(ctx, t.ID, group, tableOf(group))
 		if err != nil {
 			return fmt.Errorf("group %q: %w", group, err)
 		}
@@ -181,16 +200,19 @@ func (d *copying) reports(ctx context.Context, tx *database.DB, t unfetched) err
 			d.note(fmt.Sprintf("trials have fewer reports than their summaries say: trial %d has %d reports in group %q, and its summary %d", t.ID, n, group, counted))
 		}
 	}
-	return tx.Exec(ctx, `
-		UPDATE runs r SET fetched = wanted, restart_id = greatest(restart_id, x.run), last_activity = x.at,
-			best_validation_id = (SELECT v.id FROM raw_validations v WHERE v.trial_id = r.id AND v.total_batches = r.best_batches ORDER BY v.archived, v.trial_run_id DESC LIMIT 1),
-			latest_validation_id = (SELECT v.id FROM raw_validations v WHERE v.trial_id = r.id AND v.total_batches = r.latest_batches ORDER BY v.archived, v.trial_run_id DESC LIMIT 1)
-		FROM (SELECT coalesce(max(m.trial_run_id), 0) AS run, max(m.end_time) AS at FROM (SELECT trial_run_id, end_time FROM raw_steps WHERE trial_id = $1 UNION ALL SELECT trial_run_id, end_time FROM raw_validations WHERE trial_id = $1) m) x
-		WHERE r.id = $1`, t.ID)
+	return d.in(ctx, func(tx *database.DB) error {
+		// The time is a part of the importer's mark of the trial: one whose reports nobody saw is copied again when they are there.
+		return tx.Exec(ctx, `
+			UPDATE runs r SET fetched = wanted, summary_metrics_timestamp = to_timestamp(0), restart_id = greatest(restart_id, x.run), last_activity = x.at,
+				best_validation_id = (SELECT v.id FROM raw_validations v WHERE v.trial_id = r.id AND v.total_batches = r.best_batches ORDER BY v.archived, v.trial_run_id DESC LIMIT 1),
+				latest_validation_id = (SELECT v.id FROM raw_validations v WHERE v.trial_id = r.id AND v.total_batches = r.latest_batches ORDER BY v.archived, v.trial_run_id DESC LIMIT 1)
+			FROM (SELECT coalesce(max(m.trial_run_id), 0) AS run, max(m.end_time) AS at FROM (SELECT trial_run_id, end_time FROM raw_steps WHERE trial_id = $1 UNION ALL SELECT trial_run_id, end_time FROM raw_validations WHERE trial_id = $1) m) x
+			WHERE r.id = $1`, t.ID)
+	})
 }
 
 // group fetches the reports of one group.
-func (d *copying) group(ctx context.Context, tx *database.DB, trial int, group, table string) (n int64, err error) {
+func (d *copying) group(ctx context.Context, trial int, group, table string) (n int64, err error) {
 	key := "avg_metrics"
 	if group == "validation" {
 		key = "validation_metrics"
@@ -198,7 +220,9 @@ func (d *copying) group(ctx context.Context, tx *database.DB, trial int, group, 
 	var batch []row
 	size := 0
 	send := func() error {
-		err := put(ctx, tx, table, "trial_id, end_time, metrics, total_batches, trial_run_id, archived, metric_group", batch)
+		err := d.soon(ctx, func(tx *database.DB) error {
+			return put(ctx, tx, table, "trial_id, end_time, metrics, total_batches, trial_run_id, archived, metric_group", batch)
+		})
 		batch, size = batch[:0], 0
 		return err
 	}
@@ -243,8 +267,11 @@ func underKey(metrics v1.Struct, key string) any {
 }
 
 // lines fetches the log of a task, in place of what is there.
-func (d *copying) lines(ctx context.Context, tx *database.DB, task string) error {
-	if err := tx.Exec(ctx, `DELETE FROM task_logs WHERE task_id = $1`, task); err != nil {
+func (d *copying) lines(ctx context.Context, trial int, task string) error {
+	err := d.in(ctx, func(tx *database.DB) error {
+		return errors.Join(tx.Exec(ctx, `UPDATE runs SET logged = NULL WHERE id = $1`, trial), tx.Exec(ctx, `DELETE FROM task_logs WHERE task_id = $1`, task))
+	})
+	if err != nil {
 		return err
 	}
 	var batch []row
@@ -258,11 +285,13 @@ func (d *copying) lines(ctx context.Context, tx *database.DB, task string) error
 			return err
 		}
 		batch, size = batch[:0], 0
-		return tx.Exec(ctx, `INSERT INTO task_logs SELECT id, task_id, allocation_id, agent_id, container_id, rank_id, source, stdtype, level, timestamp AT TIME ZONE 'UTC', convert_to(log, 'UTF8')
-			FROM jsonb_to_recordset($1::jsonb) AS x (id bigint, task_id text, allocation_id text, agent_id text, container_id text, rank_id int, source text, stdtype text, level text, timestamp timestamptz, log text)`, storable(text))
+		return d.soon(ctx, func(tx *database.DB) error {
+			return tx.Exec(ctx, `INSERT INTO task_logs SELECT id, task_id, allocation_id, agent_id, container_id, rank_id, source, stdtype, level, timestamp AT TIME ZONE 'UTC', convert_to(log, 'UTF8')
+				FROM jsonb_to_recordset($1::jsonb) AS x (id bigint, task_id text, allocation_id text, agent_id text, container_id text, rank_id int, source text, stdtype text, level text, timestamp timestamptz, log text)`, storable(text))
+		})
 	}
 	for r, err := range d.c.TaskLogs(ctx, task, client.LogQuery{}) {
-		if absent(err) {
+		if absent(err) && !(d.part && fault.Is(err, fault.Forbidden)) {
 			break
 		}
 		if err != nil {

@@ -10,11 +10,14 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/objectives"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
 )
@@ -33,6 +36,9 @@ type Options struct {
 	Budget  int64          // time after which the simulation ends; 0: when the search ends
 	Earlier search.Earlier // what a search with learn_from learns
 	Costs   Costs
+	Others  map[string]Curves // of a search with several metrics: those of all but the first, by their names
+	// Report is called for each report of a search with several metrics, if it is set.
+	Report func(time, trained int64, trial int, values map[string]float64)
 }
 
 // Costs is what trainings cost, if the search has a budget.
@@ -46,13 +52,14 @@ type Costs struct {
 // Result is the result of a simulation.
 type Result struct {
 	Trials  []Trial
-	Trace   []Point // one for each new best result
-	Time    int64   // when the search or the budget ended
-	Trained int64   // length of training of all trials together
-	Events  int     // applied to the search
-	Slots   float64 // slot-seconds, if the search has a budget
-	Seconds float64 // in which at least one trial trained, if the search has a budget
-	Done    bool    // the search ended before the budget
+	Trace   []Point              // one for each new best result
+	Time    int64                // when the search or the budget ended
+	Trained int64                // length of training of all trials together
+	Events  int                  // applied to the search
+	Slots   float64              // slot-seconds, if the search has a budget
+	Seconds float64              // in which at least one trial trained, if the search has a budget
+	Done    bool                 // the search ended before the budget
+	Front   []search.FrontResult // of a search with several metrics
 }
 
 // Trial is the result of one trial.
@@ -114,7 +121,18 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 		return nil, err
 	}
 	w := &world{Options: o, s: s, curves: curves, full: full, out: &Result{}}
-	return w.out, w.run()
+	if list := cfg.Searcher.Metrics; len(list) > 0 {
+		w.others = list[1:]
+		for _, m := range w.others {
+			if o.Others[m.Name] == nil {
+				return nil, fmt.Errorf("cannot simulate a search with several metrics without the curves of %q", m.Name)
+			}
+		}
+		w.first = list[0].Name
+	}
+	err = w.run()
+	w.out.Front = s.Front()
+	return w.out, err
 }
 
 type world struct {
@@ -123,10 +141,12 @@ type world struct {
 	curves Curves
 	full   int64
 	out    *Result
-	queue  []int     // trials that wait for a worker, first come, first served
-	state  []int8    // of each trial: one of the constants below
-	next   []float64 // of each running trial: the time of its next report
-	busy   []int     // running trials
+	first  string          // of several metrics; "": there is one
+	others objectives.List // without the first
+	queue  []int           // trials that wait for a worker, first come, first served
+	state  []int8          // of each trial: one of the constants below
+	next   []float64       // of each running trial: the time of its next report
+	busy   []int           // running trials
 	now    float64
 	begun  []float64 // of each running trial: when its attempt began
 	ended  []int     // trials whose attempts have ended, which the search does not know yet
@@ -271,12 +291,17 @@ func (w *world) report(trial int) error {
 	w.now = w.next[trial]
 	t.Trained += step
 	w.out.Trained += step
-	metric := w.curves.At(t.HParams, t.Seed, min(1, float64(t.Began+t.Trained)/float64(w.full)))
+	part := min(1, float64(t.Began+t.Trained)/float64(w.full))
+	metric := w.curves.At(t.HParams, t.Seed, part)
 	at := float64(t.Trained)
 	if err := w.pay(); err != nil {
 		return err
 	}
-	if err := w.tell(search.Validated, trial, search.Validation{Metric: &metric, Steps: int(t.Trained), Time: &at, Run: 1}); err != nil {
+	v := search.Validation{Metric: &metric, Steps: int(t.Trained), Time: &at, Run: 1}
+	if w.first != "" {
+		v.Values = w.values(trial, metric, part)
+	}
+	if err := w.tell(search.Validated, trial, v); err != nil {
 		return err
 	}
 	if best, m := w.s.Best(); m != nil {
@@ -293,6 +318,19 @@ func (w *world) report(trial int) error {
 		w.next[trial] = w.now + w.duration(trial)
 	}
 	return w.look()
+}
+
+// values returns the metrics of a report of a search with several.
+func (w *world) values(trial int, first, part float64) map[string]any {
+	t := &w.out.Trials[trial]
+	numbers := map[string]float64{w.first: first}
+	for _, m := range w.others {
+		numbers[m.Name] = w.Others[m.Name].At(t.HParams, t.Seed, part)
+	}
+	if w.Report != nil {
+		w.Report(int64(w.now), w.out.Trained, trial, numbers)
+	}
+	return each.Map(slices.Collect(maps.Keys(numbers)), func(name string) (string, any) { return name, numbers[name] })
 }
 
 // look carries out what the search wants of its trials, until nothing changes.

@@ -472,6 +472,23 @@ def test_checkpoints_are_sorted_by_the_master(stub: Stub, det: Determined) -> No
         found.top_checkpoint()
 
 
+def test_front_of_several_metrics(stub: Stub, det: Determined) -> None:
+    front = {
+        "metrics": ["loss", "ms"],
+        "points": [{"trialId": 7, "stepsCompleted": 100, "values": [0.5, 12]}],
+        "total": 1,
+    }
+    answer = {"experiment": wire_experiment(), "outlook": {"front": front}}
+    reply(stub, "GET", "/experiments/5", (200, answer))
+    (point,) = det.get_experiment(5).front()
+    assert (point.trial_id, point.steps_completed) == (7, 100)
+    assert point.metrics == {"loss": 0.5, "ms": 12.0}
+    one = {"experiment": wire_experiment(), "outlook": {"front": None}}
+    reply(stub, "GET", "/experiments/5", (200, one))
+    with pytest.raises(ValueError, match="experiment 5 has no front"):
+        det.get_experiment(5).front()
+
+
 def test_top_n_are_of_different_trials(stub: Stub, det: Determined) -> None:
     items = [wire_checkpoint(f"u-{i}", trial_id=i // 2) for i in range(2, 8)]
     reply(stub, "GET", "/experiments/5/checkpoints", page("checkpoints", items))

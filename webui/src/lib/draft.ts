@@ -76,7 +76,8 @@ export function onward(config: Draft, hparams: Draft, trial: number, checkpoint 
 export function around(config: Draft, hparams: Draft, wide = false, trials = 10): Draft {
   const once = fixed(config, near(config.hyperparameters, hparams, wide) as Draft);
   const limits = isMap(config.searcher) && config.searcher.constraints !== undefined ? { constraints: config.searcher.constraints } : {};
-  return { ...once, searcher: { ...(once.searcher as Draft), name: 'random', max_trials: trials, ...limits } };
+  const several = isMap(config.searcher) && Array.isArray(config.searcher.metrics) ? { metrics: config.searcher.metrics } : {};
+  return { ...once, searcher: { ...(once.searcher as Draft), name: 'random', max_trials: trials, ...limits, ...several } };
 }
 
 const isMap = (v: unknown): v is Draft => !!v && typeof v === 'object' && !Array.isArray(v);

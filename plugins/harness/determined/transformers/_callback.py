@@ -63,11 +63,13 @@ class DetCallback(transformers.TrainerCallback):
         self._preempted = False
         self.searcher_metric: Optional[str] = None
         self.time_metric: Optional[str] = None
+        self.objectives: List[str] = []  # of a search with several metrics
         if info.task_type == "TRIAL":
             searcher = info.trial._config["searcher"]
             _search.check_length(searcher, args)
             self.searcher_metric = searcher["metric"]
             self.time_metric = searcher.get("time_metric")
+            self.objectives = [metric["name"] for metric in searcher.get("metrics") or []]
         self.load_last_checkpoint(args)
 
     def load_last_checkpoint(self, args: transformers.TrainingArguments) -> None:
@@ -103,7 +105,8 @@ class DetCallback(transformers.TrainerCallback):
 
     def _report(self, state: transformers.TrainerState, logs: Dict[str, Any]) -> None:
         step = state.global_step
-        wanted = [name for name in (self.searcher_metric, self.time_metric) if name]
+        searched = (self.searcher_metric, self.time_metric, *self.objectives)
+        wanted = [name for name in searched if name]
         metrics = _metrics.reported(logs, self.filter_metrics, wanted)
         metrics.setdefault("batches", step)
         metrics.setdefault("epochs", state.epoch)

@@ -26,6 +26,7 @@ from determined.common.experimental.experiment import (
     ExperimentReference,
     ExperimentSortBy,
     ExperimentState,
+    FrontPoint,
 )
 from determined.common.experimental.metrics import (
     TrainingMetrics,
@@ -66,6 +67,7 @@ __all__ = [
     "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
+    "FrontPoint",
     "Hyperparameter",
     "LogLevel",
     "Model",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import enum
 import pathlib
 import sys
@@ -76,6 +77,21 @@ class ExperimentSortBy(enum.Enum):
 ExperimentOrderBy = _util.OrderBy
 
 
+@dataclasses.dataclass(frozen=True)
+class FrontPoint:
+    """A result on the Pareto front of a search with several metrics: a validation of a trial.
+
+    Example::
+
+        for point in experiment.front():
+            print(point.trial_id, point.steps_completed, point.metrics)
+    """
+
+    trial_id: int
+    steps_completed: int
+    metrics: Dict[str, float]
+
+
 class Experiment:
     """One experiment. Its fields have the values of the last answer; ``reload`` updates them.
 
@@ -104,6 +120,7 @@ class Experiment:
         experiment.archive(), experiment.unarchive()
         experiment.download_code("code"), experiment.get_pachyderm_config()
         news = experiment.search().news()              # with sampler: program
+        points = experiment.front()                    # of a search with several metrics
         experiment.delete_tensorboard_files()
         experiment.delete()
         experiment.reload()
@@ -304,6 +321,27 @@ class Experiment:
         self.reload()
         return Search(self._id, self.config or {}, self._session)
 
+    def front(self) -> List[FrontPoint]:
+        """List the results on the front of a search with several metrics (``searcher.metrics``).
+
+        At most 100 are listed; the first ones are spread over the whole front. The list of
+        checkpoints has the same order: ``list_checkpoints()`` begins with those of the front.
+        """
+        outlook = self._session.get(self._path).json().get("outlook") or {}
+        found = outlook.get("front")
+        if found is None:
+            raise ValueError(
+                f"experiment {self._id} has no front: its searcher compares one metric"
+            )
+        return [
+            FrontPoint(
+                trial_id=int(point["trialId"]),
+                steps_completed=int(point["stepsCompleted"]),
+                metrics=dict(zip(found["metrics"], map(float, point["values"]))),
+            )
+            for point in found.get("points") or []
+        ]
+
     def list_checkpoints(
         self,
         sort_by: Union[str, checkpoint.CheckpointSortBy, None] = None,
@@ -328,7 +366,10 @@ class Experiment:
     def top_checkpoint(
         self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
     ) -> checkpoint.Checkpoint:
-        """Return the best checkpoint, by the searcher's metric or the one that is named."""
+        """Return the best checkpoint, by the searcher's metric or the one that is named.
+
+        With several metrics it is the first one on their front: the best in the first metric.
+        """
         order_by = checkpoint.order_of(sort_by, smaller_is_better, self._known_config)
         found = self.list_checkpoints(sort_by, order_by, max_results=1)
         if not found:
