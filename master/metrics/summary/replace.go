@@ -37,9 +37,7 @@ func (m *Metric) replace(was, is any, newest bool) (exact bool) {
 	if last, kind := kindOf(m.Last); kind != numeric || last != a { // the last value is that of a later step
 		return small && large
 	}
-	if newest {
-		m.Last = lastOf(is)
-	}
+	m.Last = lastOf(is) // very likely; if a later step has the same value, the rebuild finds it
 	return small && large && newest
 }
 
