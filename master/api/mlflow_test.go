@@ -87,6 +87,10 @@ func TestMLflowKeepsTeamsApart(t *testing.T) {
 		other.post(mlflowPath(call), body).fails(404, "RESOURCE_DOES_NOT_EXIST", "")
 		viewer.post(mlflowPath(call), body).fails(403, "PERMISSION_DENIED", "")
 	}
+	one.post(mlflowPath("experiments/create"), `{"name":"team 0/birds"}`).fails(400, "RESOURCE_ALREADY_EXISTS", "already exists")
+	admin.post("/api/v1/workspaces/"+places[1]+"/archive", "").ok()
+	admin.post(mlflowPath("experiments/create"), `{"name":"team 1/more"}`).fails(400, "INVALID_PARAMETER_VALUE", `workspace "team 1" is archived; unarchive it first`)
+	admin.post("/api/v1/workspaces/"+places[1]+"/unarchive", "").ok()
 	other.post(mlflowPath("experiments/create"), `{"name":"team 0/mine"}`).fails(403, "PERMISSION_DENIED", "may not create it") // it does not see the workspace, and may create none
 	for _, body := range []string{`{}`, fmt.Sprintf(`{"experiment_ids":[%q]}`, projects[0])} {
 		if got := other.post(mlflowPath("runs/search"), body).ok(); strings.Contains(string(got.body), `"run_id"`) {

@@ -92,7 +92,7 @@ func TestDevices(t *testing.T) {
 		{ID: 2, Device: "GPU-9", Brand: "V100", Healthy: true, Enabled: true, Taken: "web"},
 	}
 	cut := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu"}
-	if diff := cmp.Diff(want, SlotsOf(n, cut)); diff != "" {
+	if diff := cmp.Diff(want, SlotsOf(n, cut), cmp.AllowUnexported(sched.Slot{})); diff != "" {
 		t.Error(diff)
 	}
 	if got := n.Devices["intel/fpga"][0].Health; !strings.Contains(got, "without a reason") {

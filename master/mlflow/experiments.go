@@ -128,6 +128,9 @@ func (d Deps) createExperiment(ctx context.Context, c *rest.Call, req *v1.MLflow
 	if err != nil {
 		return nil, err
 	}
+	if workspace.Archived { // a conflict would tell the client that the experiment exists, and its runs would go to another one
+		return nil, fault.New(fault.Invalid, "workspace %q is archived; unarchive it first", fault.Clip(workspace.Name))
+	}
 	p, err := d.NewProject(ctx, c, workspace, &v1.PostProjectRequest{Name: name})
 	if fault.Is(err, fault.Conflict) {
 		return nil, fault.New(fault.Conflict, "Experiment '%s' already exists.", fault.Clip(req.Name))
