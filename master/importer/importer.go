@@ -132,11 +132,22 @@ func (p *pass) open(ctx context.Context) (err error) {
 	if p.facts, err = readFacts(ctx, p.source); err == nil && p.api {
 		err = p.facts.ofAPI(ctx, p.source)
 	}
+	if err != nil && !p.api {
+		err = ofOldDatabase(err)
+	}
 	if err != nil {
 		return errors.Join(err, p.source.Close(ctx))
 	}
 	p.facts.print(p.Out)
 	return nil
+}
+
+// ofOldDatabase says that an error is of the old database, and what its user lacks.
+func ofOldDatabase(err error) error {
+	if database.RejectionOf(err).Code == "42501" { // insufficient_privilege
+		return fmt.Errorf("the old database: %w; its user must read all tables: GRANT pg_read_all_data TO that user, in PostgreSQL 14 or later, or take the user of the old master", err)
+	}
+	return fmt.Errorf("the old database: %w", err)
 }
 
 // download copies what the old master tells into tables as those of its database.

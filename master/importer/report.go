@@ -42,7 +42,7 @@ func live(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of them have not ended", n)
+	return fmt.Sprintf("%d of them have not ended: here, single trials are paused and searches canceled (det experiment continue N --new-search)", n)
 }
 
 func size(bytes int64) string {

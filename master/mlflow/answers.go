@@ -42,6 +42,9 @@ func sendError(c *rest.Call, status int, err error, message string) error {
 	if status == http.StatusNotFound && code != fault.NotFound || e.word == "" {
 		e.word, e.status = "ENDPOINT_NOT_FOUND", status
 	}
+	if code == fault.Unauthenticated { // who uses MLflow's client has not signed in with det
+		message += ". MLFLOW_TRACKING_TOKEN takes an access token: det token create --json"
+	}
 	return send(c, e.status, map[string]string{"error_code": e.word, "message": message})
 }
 
