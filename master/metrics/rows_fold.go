@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -148,6 +149,10 @@ const behind = `(s.stale AND coalesce(s.behind_xid, s.rebuilt_xid) IS NOT NULL)`
 
 // foldRows adds the trial's rows. Where a value has replaced another one, the summary forgets that one, and is rebuilt if that is not enough.
 func (s *summaryRow) foldRows(list []pendingRow) {
+	// The ids of reports that came together are in no order of theirs, and the last value is that of the latest step.
+	slices.SortStableFunc(list, func(a, b pendingRow) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Position, b.Position))
+	})
 	for _, r := range list {
 		s.added += r.Size
 		switch {

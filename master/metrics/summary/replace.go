@@ -34,11 +34,15 @@ func (m *Metric) replace(was, is any, newest bool) (exact bool) {
 	m.Sum += b - a
 	small := m.replaceMin(a, b)
 	large := m.replaceMax(a, b)
+	if newest {
+		m.Last = lastOf(is)
+		return small && large
+	}
 	if last, kind := kindOf(m.Last); kind != numeric || last != a { // the last value is that of a later step
 		return small && large
 	}
 	m.Last = lastOf(is) // very likely; if a later step has the same value, the rebuild finds it
-	return small && large && newest
+	return false
 }
 
 func (m *Metric) replaceMin(was, is float64) (exact bool) {

@@ -79,3 +79,21 @@ func TestReplacedTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestTheNewestValueIsLast: the value of the latest step is the last one, also if an earlier step was folded after it.
+func TestTheNewestValueIsLast(t *testing.T) {
+	var s Trial
+	at := func(step int, value string, was string, newest bool) bool {
+		r := Report{Run: 1, Group: "validation", Steps: &step, Values: map[string]any{"loss": json.Number(value)}, Newest: newest}
+		if was != "" {
+			r.Was = map[string]any{"loss": json.Number(was)}
+		}
+		return s.Fold(r, "loss", true)
+	}
+	at(9, "1", "", false)
+	at(0, "10", "", false)
+	exact := at(9, "0.5", "1", true)
+	if m := s.Metrics["validation_metrics"]["loss"]; m.Last != json.Number("0.5") || !exact || m.Count != 2 {
+		t.Errorf("exact: %v, and the metric is %+v", exact, m)
+	}
+}
