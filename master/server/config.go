@@ -96,8 +96,8 @@ type Config struct {
 	// downloads, with the keys in the experiment's configuration. AWS and the `endpoint_url`
 	// of `checkpoint_storage` are always allowed.
 	CheckpointEndpoints []string `yaml:"checkpoint_endpoints"`
-	// Send large files that programs log with MLflow's client through the master ([MLflow](../mlflow.md#files)). By default they go to S3
-	// directly, at addresses that the master signs, so that the programs' machines must reach the store.
+	// Send large files that programs log with MLflow's client through the master ([MLflow](../mlflow.md#files)). By default they go to S3,
+	// Google's or Azure's storage directly, at addresses that the master signs, so that the programs' machines must reach the store.
 	FilesThroughMaster bool `yaml:"files_through_master"`
 	// Memory in MB for the searches and configurations of all experiments that have not
 	// ended; one owner gets up to half of it ([security](security.md)). By default a fifth of the
