@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // against runs a script of testdata against a tracking server, and fails if the script does.
@@ -28,6 +29,7 @@ func ours(m *servertest.Master) string { return m.Address() + "/mlflow" }
 
 // TestScriptsHoldForMLflowsServer: what the scripts want is what MLflow's own server does.
 func TestScriptsHoldForMLflowsServer(t *testing.T) {
+	turn.Second(t)
 	server := theirs(t)
 	against(t, server, "", "files.py", "theirs")
 	against(t, server, "", "models.py", "theirs")
