@@ -253,6 +253,43 @@ func TestPlanWithReservationsIsStable(t *testing.T) {
 	})
 }
 
+// TestNothingIsPreemptedWithoutNeed: where one block has room for a reservation, beside all that is not its owner's, nothing is preempted for it.
+func TestNothingIsPreemptedWithoutNeed(t *testing.T) {
+	some := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		v := Reservation{ID: 1, Slots: rapid.IntRange(1, 4).Draw(t, "reserved"), Workspace: drawWorkspace(t), From: epoch, Until: epoch.Add(time.Hour)}
+		inv := newInventory(s.pool, s.nodes, s.running)
+		room := make([]int, len(inv.blocks))
+		for i := range inv.blocks {
+			room[i] = len(inv.blocks[i].slots)
+		}
+		others := 0 // tasks that could be preempted
+		for i := range inv.running {
+			if r := &inv.running[i]; !r.Leaving && !v.owns(r.Workspace, r.User) {
+				for _, h := range inv.holds[i] {
+					room[h.block] -= h.n
+				}
+				if r.Preemptible {
+					others++
+				}
+			}
+		}
+		if len(room) == 0 || slices.Max(room) < v.Slots {
+			return
+		}
+		for _, p := range (Reserved{v}).Plan(s.pool, s.nodes, s.running, nil, epoch).Preempt {
+			t.Fatalf("%s: %s", p.ID, p.Reason)
+		}
+		if others > 0 {
+			some++
+		}
+	})
+	if some == 0 {
+		t.Error("nothing could be preempted in any scene")
+	}
+}
+
 // TestMaintenancesElsewhere: maintenances of the nodes of other pools do not count as reservations that a plan looks at, nor are their times some that
 // Starts looks at.
 func TestMaintenancesElsewhere(t *testing.T) {

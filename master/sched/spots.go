@@ -159,11 +159,11 @@ func (c *chooser) toll(block, slots int) toll {
 }
 
 // compare orders tolls, the best first. A reservation goes where its owner's tasks are only if no more tasks of others are in the way there: else
-// a task of the owner on another node could draw it over them, while the slots that it has are enough. What cannot be preempted counts as far as
-// it has more of the slots than the owner's tasks: the reservation stays with these.
+// a task of the owner on another node could draw it over them, while the slots that it has are enough. A slot that stays taken counts as
+// much against a place as one of the owner's tasks for it: so the reservation stays with these beside a few others.
 func (t toll) compare(u toll) int {
-	lost := func(x toll) int { return max(0, x.firm-x.own) }
-	return cmp.Or(lost(t)-lost(u), t.other-u.other, u.own-t.own, t.firm-u.firm)
+	x, y := t.firm-t.own, u.firm-u.own
+	return cmp.Or(max(0, x)-max(0, y), t.other-u.other, x-y, t.firm-u.firm)
 }
 
 // choose chooses blocks of one model, if one has enough slots, so that a task of all slots has room: of these models the one whose slots cost
