@@ -50,6 +50,13 @@ func TestFront(t *testing.T) {
 		}
 	}
 	w.Wait()
+	listed := func(query string) (line string) {
+		t.Helper()
+		for _, k := range at(t, me.get(path+"/checkpoints?"+query).ok().tree(), "checkpoints").([]any) {
+			line += fmt.Sprintf("%v ", at(t, k, "metadata.steps_completed"))
+		}
+		return line
+	}
 	for query, want := range map[string]string{
 		"sortByAttr=SORT_BY_SEARCHER_METRIC":                       "20 30 40 10 50", // the front, what it dominates, what breaks the bound, what has no result
 		"sortByAttr=SORT_BY_SEARCHER_METRIC&orderBy=ORDER_BY_ASC":  "20 30 40 10 50",
@@ -59,15 +66,21 @@ func TestFront(t *testing.T) {
 		"sortByMetric=loss": "50 10 20 30 40",
 		"sortByAttr=SORT_BY_SEARCHER_METRIC&states=STATE_DELETED": "",
 	} {
-		line := ""
-		for _, k := range at(t, me.get(path+"/checkpoints?"+query).ok().tree(), "checkpoints").([]any) {
-			line += fmt.Sprintf("%v ", at(t, k, "metadata.steps_completed"))
-		}
 		if want != "" {
 			want += " "
 		}
-		if line != want {
+		if line := listed(query); line != want {
 			t.Errorf("%s: %s, want %s", query, line, want)
+		}
+	}
+	// Of many checkpoints, a page does not read and order all.
+	for _, c := range []struct {
+		more int
+		want string
+	}{{1995, "20 30 40 10 50 "}, {1, "50 10 20 30 40 "}} {
+		r.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) SELECT gen_random_uuid(), $1, $2, 1, 60, 'COMPLETED' FROM generate_series(1, $3)`, task, trial, c.more)
+		if line := listed("sortByAttr=SORT_BY_SEARCHER_METRIC&limit=5"); line != c.want {
+			t.Errorf("with %d more checkpoints: %s, want %s", c.more, line, c.want)
 		}
 	}
 }

@@ -2,9 +2,11 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/pool"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -30,7 +32,9 @@ func within(from, to float64) string {
 
 // TestReservations: administrators reserve slots and nodes, as far as the pool has them at that time; everybody sees when.
 func TestReservations(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, func(c *Config) {
+		c.Pools = append(c.Pools, pool.Pool{Name: "growing", Classes: []pool.Class{{Name: "gpu", Slots: 8}}}, pool.Pool{Name: "bounded", Classes: []pool.Class{{Name: "gpu", Slots: 8, Max: 2}}})
+	})
 	r.node("n1", "first", 4)
 	r.node("n2", "second", 4)
 	admin, me := r.user("admin"), r.user("determined")
@@ -102,6 +106,17 @@ func TestReservations(t *testing.T) {
 	t.Run("at other times there is room", func(t *testing.T) {
 		admin.del(fmt.Sprint(reservationsPath, "/", reserve(`"slots":8,"workspaceId":1,`+within(5.1, 9)))).ok()
 		admin.del(fmt.Sprint(reservationsPath, "/", reserve(`"slots":4,"workspaceId":1,`+within(12, 13)))).ok()
+	})
+	t.Run("a pool that can grow", func(t *testing.T) {
+		of := func(name string) string { return strings.Replace(reservePath, "default", name, 1) }
+		for range 2 {
+			admin.post(of("growing"), `{"slots":4000,"workspaceId":1,`+within(1, 2)+"}").ok()
+		}
+		admin.post(of("growing"), `{"slots":100001,"workspaceId":1,`+within(1, 2)+"}").says(400, "slots: at most 100000 are in one reservation, found 100001")
+		admin.post(of("bounded"), `{"slots":17,"workspaceId":1,`+within(1, 2)+"}").says(400, "slots: pool bounded has 16 slots that tasks can use, and 17 are asked for")
+		for _, v := range reservationsOf(t, admin, "?resourcePool=growing") {
+			admin.del(fmt.Sprint(reservationsPath, "/", v.ID)).ok()
+		}
 	})
 	t.Run("bound", func(t *testing.T) {
 		var ids []int

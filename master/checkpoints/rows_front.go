@@ -16,8 +16,9 @@ import (
 const objectiveValues = `(SELECT jsonb_object_agg(o.value->>'name', vm.avg->(o.value->>'name')) FROM jsonb_array_elements(e.objectives) o
 	WHERE vm.avg ? (o.value->>'name'))`
 
-// maxByFront is how many checkpoints are listed in the order of the front. More are listed by the first metric.
-const maxByFront = 20_000
+// maxByFront is how many checkpoints are listed in the order of the front. More are listed by the first metric: each page reads and orders all of
+// them.
+const maxByFront = 2_000
 
 // pointsOf returns a function that reads the result of a checkpoint; nil: it has none.
 func pointsOf(list objectives.List) func(values []byte) *front.Point {

@@ -97,6 +97,6 @@ func (s *Searcher) completeBudget(space Hyperparameters) {
 	}
 	switch s.Name {
 	case Random, AsyncHalving, AdaptiveASHA:
-		s.MaxTrials = int(min(maxBudgeted, maxModelledValues/max(1, space.varied())))
+		s.MaxTrials = int(min(maxBudgeted, float64(s.MostTrials()), maxModelledValues/max(1, space.varied())))
 	}
 }

@@ -138,6 +138,14 @@ func (s *Searcher) lead() {
 	}
 }
 
+// MostTrials is the largest number of trials of such a search.
+func (s Searcher) MostTrials() int {
+	if len(s.Metrics) > 0 {
+		return objectives.MaxTrials
+	}
+	return MaxTrials
+}
+
 // check validates the section, except for what depends on hyperparameters.
 func (s Searcher) check(k *checker, at string) {
 	if s.Name == "" {

@@ -59,10 +59,14 @@ func (c Config) Problem(path, message, hint string) error {
 // checkSpace checks the hyperparameters, for which some searchers have rules.
 func (c Config) checkSpace(k *checker) {
 	const at = "hyperparameters"
+	several := ""
+	if len(c.Searcher.Metrics) > 0 {
+		several = " with several metrics"
+	}
 	c.Hyperparameters.check(k, at, c.Searcher.Name == Grid)
 	if c.Hyperparameters.checkConditions(k); c.Searcher.Name == Grid && !c.Restricted() {
-		if points := c.Hyperparameters.points(); points > MaxTrials {
-			k.fail(at, fmt.Sprintf("the grid has %s points, each of them a trial; at most %d are run", short(points), MaxTrials),
+		if points, most := c.Hyperparameters.points(), c.Searcher.MostTrials(); points > float64(most) {
+			k.fail(at, fmt.Sprintf("the grid has %s points, each of them a trial; at most %d are run", short(points), most)+several,
 				"lower some counts, or use the random searcher")
 		}
 	}

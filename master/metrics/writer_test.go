@@ -226,11 +226,13 @@ func TestValidationEvents(t *testing.T) {
 	report("validation", 1, `{"loss": 0.5, "ms": 12, "acc": 1}`)
 	report("validation", 2, `{"loss": "NaN", "ms": "-Infinity"}`)
 	report("validation", 3, `{"loss": 0.25}`)
+	report("validation", 4, `{"acc": 1}`)
 	m.Wait()
 	got = w.Text(`SELECT string_agg(body::text, E'\n' ORDER BY seq) FROM search_events WHERE experiment_id = $1`, exp2)
 	if want := `{"run": 1, "steps": 1, "metric": 0.5, "values": {"ms": 12, "loss": 0.5}}
 {"run": 1, "steps": 2, "unfit": "NaN", "metric": null, "values": {"ms": "-Infinity", "loss": "NaN"}}
-{"run": 1, "steps": 3, "metric": 0.25, "values": {"loss": 0.25}}`; got != want {
+{"run": 1, "steps": 3, "metric": 0.25, "values": {"loss": 0.25}}
+{"run": 1, "steps": 4, "metric": null, "values": {}}`; got != want {
 		t.Errorf("events of several metrics:\n%s\nwant:\n%s", got, want)
 	}
 	best, err := experiments.BestValidation(t.Context(), w.DB, exp)

@@ -11,10 +11,11 @@ import (
 
 // A site is what a pool has, by the ids of its nodes.
 type site struct {
-	pool  string
-	slots map[string]int    // that tasks can use
-	names map[string]string // of all nodes
-	more  int               // slots that an autoscaler could add
+	pool      string
+	slots     map[string]int    // that tasks can use
+	names     map[string]string // of all nodes
+	more      int               // slots that an autoscaler could add
+	unbounded bool              // it could add any number
 }
 
 // graceful is how far in the past a start may be that was meant to be now.
@@ -50,6 +51,8 @@ func (v Reservation) checkWhat() error {
 		return fault.New(fault.Invalid, "set slots, to reserve them for a workspace or a user, or agents, to take these nodes out of use for a maintenance")
 	case v.Slots < 0:
 		return fault.New(fault.Invalid, "slots: expected a positive number, found %d", v.Slots)
+	case v.Slots > maxSlots:
+		return fault.New(fault.Invalid, "slots: at most %d are in one reservation, found %d", maxSlots, v.Slots)
 	case !v.IsMaintenance() && !owned:
 		return fault.New(fault.Invalid, "set workspaceId, userId or both: slots are reserved for the tasks of a workspace, of a user, or of a user in a workspace")
 	case v.IsMaintenance() && owned:
@@ -68,6 +71,9 @@ func (v Reservation) fits(on site, others []Reservation) error {
 	}
 	if v.IsMaintenance() {
 		return v.fitsOther(others, on)
+	}
+	if on.unbounded {
+		return nil
 	}
 	all := on.more
 	for _, n := range on.slots {

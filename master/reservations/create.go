@@ -90,6 +90,7 @@ func (d Deps) siteOf(ctx context.Context, p *pool.Pool) (site, error) {
 	}
 	for _, class := range p.Classes {
 		on.more += class.Max * class.Slots
+		on.unbounded = on.unbounded || class.Max == 0 && class.Slots > 0
 	}
 	return on, err
 }

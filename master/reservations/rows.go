@@ -47,7 +47,8 @@ const (
 	maxAhead  = 92 * 24 * time.Hour // from now to the start
 	maxLength = 31 * 24 * time.Hour
 	minLength = time.Minute
-	maxNodes  = 500 // of a maintenance
+	maxNodes  = 500     // of a maintenance
+	maxSlots  = 100_000 // of a pool that can grow without a limit
 	maxNote   = 1000
 	// kept is for how long reservations that have ended are kept.
 	kept = 92 * 24 * time.Hour

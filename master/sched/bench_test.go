@@ -314,9 +314,14 @@ func BenchmarkReserved(b *testing.B) {
 		{ID: 4, Nodes: []string{"node-0500", "node-0501", "node-0502"}, From: epoch.Add(10 * time.Minute), Until: epoch.Add(2 * time.Hour)},
 		{ID: 5, Nodes: []string{"node-0600"}, From: epoch.Add(-time.Minute), Until: epoch.Add(2 * time.Hour)},
 	}
+	var large Reserved // as many as a pool may have, each of half of it
+	for i := range 30 {
+		at := epoch.Add(time.Duration(i) * time.Hour)
+		large = append(large, Reservation{ID: i + 1, Workspace: fmt.Sprint("workspace ", i%7), Slots: 4000, From: at, Until: at.Add(2 * time.Hour)})
+	}
 	for _, of := range []*pool.Pool{{Name: "gpu"}, {Name: "gpu", Preemption: true}, {Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare}}} {
 		for name, running := range map[string][]Running{"empty": nil, "full": benchRunning(42, 1, 2, 4, 8, 3)} {
-			for _, reserved := range []Reserved{nil, all} {
+			for _, reserved := range []Reserved{nil, all, large} {
 				b.Run(fmt.Sprint(name, "-", of.Scheduler.Type, "-", of.Preemption, "-", len(reserved)), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {

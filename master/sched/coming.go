@@ -16,6 +16,7 @@ import (
 // An overlap is what requests may not use that would run into the same reservations. Requests with the same overlap share one.
 type overlap struct {
 	with  []*spot
+	set   uint64    // their bits
 	first time.Time // when the first of them begins
 	soon  bool      // … which is within reserveLead
 	need  []int     // of each block: the slots of the reservations, at most
@@ -44,26 +45,26 @@ func (p *planner) foresee(queued []Request, spots []*spot) {
 	p.stakes = p.stakesOf(spots)
 	known := map[uint64]*overlap{0: nil}
 	for i := range queued {
-		mask := uint64(0)
-		for j, v := range spots {
+		set := uint64(0)
+		for _, v := range spots {
 			if queued[i].runsInto(v, p.now) {
-				mask |= 1 << j
+				set |= v.bit
 			}
 		}
-		o, found := known[mask]
+		o, found := known[set]
 		if !found {
-			o = p.overlapOf(mask, spots)
-			known[mask] = o
+			o = p.overlapOf(set, spots)
+			known[set] = o
 			p.overlaps = append(p.overlaps, o)
 		}
 		queued[i].into = o
 	}
 }
 
-func (p *planner) overlapOf(mask uint64, spots []*spot) *overlap {
+func (p *planner) overlapOf(set uint64, spots []*spot) *overlap {
 	var with []*spot
-	for j, v := range spots {
-		if mask&(1<<j) != 0 {
+	for _, v := range spots {
+		if set&v.bit != 0 {
 			with = append(with, v)
 		}
 	}
@@ -98,10 +99,10 @@ type stake struct {
 	n  int
 }
 
-// stakesOf lists the stakes of each block.
+// stakesOf lists the stakes of each block, the first to begin first.
 func (p *planner) stakesOf(spots []*spot) [][]stake {
 	stakes := make([][]stake, len(p.blocks))
-	for _, v := range spots {
+	for _, v := range slices.SortedStableFunc(slices.Values(spots), func(a, b *spot) int { return a.From.Compare(b.From) }) {
 		for node, ids := range v.slots {
 			at, there := p.nodeIndex[node]
 			if !there {
@@ -127,6 +128,7 @@ func (p *planner) stakesOf(spots []*spot) [][]stake {
 func (p *planner) overlapWith(with []*spot) *overlap {
 	o := &overlap{with: with, need: make([]int, len(p.blocks)), gone: make([]int, len(p.blocks)), first: with[0].From}
 	for _, v := range o.with {
+		o.set |= v.bit
 		if v.From.Before(o.first) {
 			o.first = v.From
 		}
@@ -140,26 +142,33 @@ func (p *planner) overlapWith(with []*spot) *overlap {
 		}
 	}
 	o.soon = o.first.Sub(p.now) <= reserveLead
+	var at []stake
 	for i, here := range p.stakes {
-		o.need[i] = o.neededOf(here)
+		o.need[i], at = o.neededOf(here, at)
 	}
 	return o
 }
 
-// neededOf is how many slots of a block the reservations need at the same time, at most.
-func (o *overlap) neededOf(here []stake) (most int) {
+// neededOf is how many slots of a block the reservations need at the same time, at most. They need the most when one of them begins. It uses the
+// memory of at, and returns it.
+func (o *overlap) neededOf(here, at []stake) (most int, _ []stake) {
+	at = at[:0] // that have not ended when the next one begins: no more than the block has slots
+	sum := 0
 	for _, v := range here {
-		sum := 0
-		for _, w := range here {
-			if w.of.has(v.of.From) && slices.Contains(o.with, w.of) {
-				sum += w.n
+		if o.set&v.of.bit == 0 {
+			continue
+		}
+		sum, at = sum+v.n, append(at, v)
+		at = slices.DeleteFunc(at, func(w stake) bool {
+			over := !v.of.From.Before(w.of.Until)
+			if over {
+				sum -= w.n
 			}
-		}
-		if slices.Contains(o.with, v.of) {
-			most = max(most, sum)
-		}
+			return over
+		})
+		most = max(most, sum)
 	}
-	return most
+	return most, at
 }
 
 // isOf reports whether all of the reservations are of the same owner as a task.
@@ -236,7 +245,7 @@ func (e *explainer) reservedFor(r *Request) string {
 		switch began := !e.now.Before(v.From); {
 		case len(v.slots) == 0 || v.owns(r.Workspace, r.User):
 		case began || r.into != nil && slices.Contains(r.into.with, v):
-			parts = append(parts, v.says())
+			parts = append(parts, v.says(r.Workspace))
 		}
 	}
 	if len(parts) == 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -75,18 +76,22 @@ func (v *Reservation) when() string {
 	return fmt.Sprintf("from %s to %s", v.From.UTC().Format(time.RFC3339), v.Until.UTC().Format(time.RFC3339))
 }
 
-// says is what a request that may not use the slots is told.
-func (v *Reservation) says() string {
+// says is what a task of a workspace is told that may not use the slots. Who sees the task need not see the other workspace, so it is not named.
+func (v *Reservation) says(workspace string) string {
 	are := "are"
 	if v.Slots == 1 {
 		are = "is"
 	}
-	return fmt.Sprintf("%s %s reserved for %s %s", slotsOf(v.Slots), are, v.Owner(), v.when())
+	owner := v.Owner()
+	if v.Workspace != "" && v.Workspace != workspace {
+		owner = "another workspace"
+	}
+	return fmt.Sprintf("%s %s reserved for %s %s", slotsOf(v.Slots), are, owner, v.when())
 }
 
 // Plan is Plan in a pool with reservations.
 func (rs Reserved) Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
-	list := rs.live(now)
+	list := rs.on(nodes).live(now)
 	if len(list) == 0 {
 		return plan(of, nodes, running, queued, nil, now)
 	}
@@ -105,6 +110,18 @@ func (rs Reserved) Plan(of *pool.Pool, nodes []Node, running []Running, queued [
 		}
 	}
 	return s.join(plan(of, s.outside(), s.running, queued, s.spots, now))
+}
+
+// on lists the reservations of slots, and the maintenances of some of these nodes: those of other nodes must not count as some of the first maxReserved.
+func (rs Reserved) on(nodes []Node) Reserved {
+	if !slices.ContainsFunc(rs, func(v Reservation) bool { return v.isMaintenance() }) {
+		return rs
+	}
+	ids := each.Set(nodes, func(n Node) string { return n.ID })
+	elsewhere := func(v Reservation) bool {
+		return v.isMaintenance() && !slices.ContainsFunc(v.Nodes, func(id string) bool { return ids[id] })
+	}
+	return slices.DeleteFunc(slices.Clone(rs), elsewhere)
 }
 
 // live lists the reservations that have not ended, the first to begin first.
@@ -186,7 +203,7 @@ func (s *site) vacate() {
 		}
 		for i := range s.running {
 			if r := &s.running[i]; !v.owns(r.Workspace, r.User) && v.meets(r.Parts) {
-				s.preempt(i, "preempted for a reservation: "+v.says())
+				s.preempt(i, "preempted for a reservation: "+v.says(r.Workspace))
 			}
 		}
 	}

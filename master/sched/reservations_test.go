@@ -62,7 +62,7 @@ func TestReservedSlotsAreKept(t *testing.T) {
 		}
 		left += len(result.Preempt)
 		for _, v := range x.spots {
-			before, after := s.lacking(v, nil), s.lacking(v, result.Place)
+			before, after := s.lacking(v, x.spots, nil), s.lacking(v, x.spots, result.Place)
 			if after > before {
 				t.Fatalf("reservation %d lacks %d slots, and %d before the plan:\n%s", v.ID, after, before, show(result))
 			}
@@ -105,14 +105,16 @@ func (s scene) request(id string) *Request {
 	return &s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == id })]
 }
 
-// lacking is how many slots a reservation will lack on the nodes that it has, because of what is not its owner's and will not have left.
-func (s scene) lacking(v *spot, placed []Placement) (lacks int) {
+// lacking is how many slots a reservation will lack on the nodes that it has, because of what is not its owner's and will not have left. Slots of others that
+// have begun are no slots for it, whoever has them.
+func (s scene) lacking(v *spot, all []*spot, placed []Placement) (lacks int) {
 	type model struct{ node, brand string }
 	others, usable, needed := map[model]int{}, map[model]int{}, map[model]int{}
 	count := func(to map[model]int, node string, ids []int) {
 		n := s.nodeOf(node)
 		for _, id := range ids {
-			if x := n.Slot(id); x != nil && x.usable() {
+			taken := slices.ContainsFunc(all, func(w *spot) bool { return w != v && w.has(epoch) && w.overlaps(v.Reservation) && w.hasSlot(node, id) })
+			if x := n.Slot(id); x != nil && x.usable() && !taken {
 				to[model{node, x.Brand}]++
 			}
 		}
@@ -247,6 +249,101 @@ func TestPlanWithReservationsIsStable(t *testing.T) {
 		second := reserved.Plan(s.pool, nodes, running, queued, epoch)
 		if show(first) != show(second) || !reflect.DeepEqual(first.Full, second.Full) {
 			t.Fatalf("one order:\n%s\nthe other:\n%s", show(first), show(second))
+		}
+	})
+}
+
+// TestNothingIsPreemptedWithoutNeed: where one block has room for a reservation, beside all that is not its owner's, nothing is preempted for it.
+func TestNothingIsPreemptedWithoutNeed(t *testing.T) {
+	some := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		v := Reservation{ID: 1, Slots: rapid.IntRange(1, 4).Draw(t, "reserved"), Workspace: drawWorkspace(t), From: epoch, Until: epoch.Add(time.Hour)}
+		inv := newInventory(s.pool, s.nodes, s.running)
+		room := make([]int, len(inv.blocks))
+		for i := range inv.blocks {
+			room[i] = len(inv.blocks[i].slots)
+		}
+		others := 0 // tasks that could be preempted
+		for i := range inv.running {
+			if r := &inv.running[i]; !r.Leaving && !v.owns(r.Workspace, r.User) {
+				for _, h := range inv.holds[i] {
+					room[h.block] -= h.n
+				}
+				if r.Preemptible {
+					others++
+				}
+			}
+		}
+		if len(room) == 0 || slices.Max(room) < v.Slots {
+			return
+		}
+		for _, p := range (Reserved{v}).Plan(s.pool, s.nodes, s.running, nil, epoch).Preempt {
+			t.Fatalf("%s: %s", p.ID, p.Reason)
+		}
+		if others > 0 {
+			some++
+		}
+	})
+	if some == 0 {
+		t.Error("nothing could be preempted in any scene")
+	}
+}
+
+// TestMaintenancesElsewhere: maintenances of the nodes of other pools do not count as reservations that a plan looks at, nor are their times some that
+// Starts looks at.
+func TestMaintenancesElsewhere(t *testing.T) {
+	of := &pool.Pool{Name: "gpu"}
+	nodes := []Node{{ID: "n1", Name: "n1", Schedulable: true, Slots: []Slot{{Healthy: true, Enabled: true}}}}
+	queued := []Request{{ID: "q", Slots: 1, Workspace: "b"}}
+	reserved := Reserved{{ID: 1, Workspace: "a", Slots: 1, From: epoch, Until: epoch.Add(time.Hour)}}
+	for i := range maxReserved {
+		at := epoch.Add(time.Duration(i-maxReserved) * time.Second)
+		reserved = append(reserved, Reservation{ID: 2 + i, Nodes: []string{"elsewhere"}, From: at, Until: epoch.Add(time.Duration(1+i) * time.Second)})
+	}
+	if got := reserved.Plan(of, nodes, nil, queued, epoch); len(got.Place) != 0 {
+		t.Errorf("a slot that is reserved goes to another:\n%s", show(got))
+	}
+	if got := reserved.Starts(of, nodes, nil, queued, nil, epoch).Starts["q"]; !got.At.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("the request is expected to start at %s (%s), and not after the reservation", got.At, got.Unknown)
+	}
+}
+
+// TestNeededSlots: what reservations need of a block at the same time is the same as counted at each start.
+func TestNeededSlots(t *testing.T) {
+	node := Node{ID: "n1", Name: "n1", Schedulable: true}
+	for i := range 8 {
+		node.Slots = append(node.Slots, Slot{ID: i, Healthy: true, Enabled: true})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPlanner(&pool.Pool{Name: "gpu"}, []Node{node}, nil, 0)
+		var spots, with []*spot
+		for i := range rapid.IntRange(1, 12).Draw(t, "reservations") {
+			from := epoch.Add(time.Duration(rapid.IntRange(1, 12).Draw(t, "from")) * time.Second)
+			v := &spot{bit: 1 << i, Reservation: &Reservation{From: from, Until: from.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "for")) * time.Second)}}
+			ids := rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 1, 8, rapid.ID[int]).Draw(t, "slots")
+			slices.Sort(ids)
+			v.slots = map[string][]int{"n1": ids}
+			if spots = append(spots, v); rapid.Bool().Draw(t, "counts") {
+				with = append(with, v)
+			}
+		}
+		if len(with) == 0 {
+			return
+		}
+		p.stakes = p.stakesOf(spots)
+		most := 0
+		for _, v := range with {
+			sum := 0
+			for _, w := range with {
+				if w.has(v.From) {
+					sum += len(w.slots["n1"])
+				}
+			}
+			most = max(most, sum)
+		}
+		if got := p.overlapWith(with).need[0]; got != most {
+			t.Fatalf("%d slots are needed, and %d are counted", most, got)
 		}
 	})
 }

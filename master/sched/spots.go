@@ -12,6 +12,7 @@ type spot struct {
 	slots map[string][]int // ascending
 	holds []hold           // how many of each block, in the inventory of choose
 	shuts []string         // a maintenance that has not begun: nodes of the pool
+	bit   uint64           // its own of each plan, for sets of spots
 }
 
 // meets reports whether a task holds some of the slots.
@@ -30,9 +31,19 @@ func (v *spot) hasSlot(node string, id int) bool {
 // maintenance meanwhile.
 func (s *site) choose(list []*Reservation) {
 	inv := newInventory(s.of, s.nodes, s.running)
+	add := func(x *spot) {
+		x.bit = 1 << len(s.spots)
+		s.spots = append(s.spots, x)
+	}
 	for _, v := range list {
 		if v.isMaintenance() && !v.has(s.now) {
-			s.spots = append(s.spots, &spot{Reservation: v, shuts: v.Nodes})
+			add(&spot{Reservation: v, shuts: v.Nodes})
+		}
+	}
+	in := &indexed{inventory: inv, tasks: make([][]int, len(inv.blocks)), spots: make([][]*spot, len(inv.blocks))}
+	for i := range inv.running {
+		for _, h := range inv.holds[i] {
+			in.tasks[h.block] = append(in.tasks[h.block], i)
 		}
 	}
 	for _, v := range list {
@@ -45,17 +56,26 @@ func (s *site) choose(list []*Reservation) {
 		x := &spot{Reservation: v, holds: c.choose(), slots: map[string][]int{}}
 		for _, h := range x.holds {
 			node := inv.nodes[inv.blocks[h.block].node].ID
-			x.slots[node] = append(x.slots[node], s.slotsOf(x, inv, h)...)
+			x.slots[node] = append(x.slots[node], in.slotsOf(x, h)...)
+			in.spots[h.block] = append(in.spots[h.block], x)
 		}
 		for _, ids := range x.slots {
 			slices.Sort(ids)
 		}
-		s.spots = append(s.spots, x)
+		add(x)
 	}
 }
 
-// A chooser chooses the blocks of a reservation: as few as possible, so that tasks of several slots have room, and of these the ones on which the
-// fewest other tasks are in the way.
+// indexed is an inventory with what is on each block, so that a large reservation does not look for it in all tasks and all others again for each of
+// its blocks.
+type indexed struct {
+	*inventory
+	tasks [][]int   // by block: which running tasks hold some of it
+	spots [][]*spot // …: which reservations were given some of it
+}
+
+// A chooser chooses the blocks of a reservation: as few as possible, so that tasks of several slots have room, and of these the ones on which its slots
+// cost others the least.
 type chooser struct {
 	inv   *inventory
 	of    *Reservation
@@ -120,14 +140,75 @@ func (r *Running) endsBy(at, now time.Time) bool {
 	return ends(r.Latest) || ends(r.LentUntil)
 }
 
+// hit is how many slots held by others a reservation of so many slots of the block would take: of tasks that cannot be preempted, and of others.
+// slotsOf takes the latter first.
+func (l *load) hit(slots int) (firm, other int) {
+	over := max(0, slots-max(0, l.left-l.firm-l.other))
+	firm = max(0, over-l.other)
+	return firm, over - firm
+}
+
+// A toll is what slots cost, and what speaks for them.
+type toll struct{ firm, other, own int }
+
+// toll is what so many slots of a block cost.
+func (c *chooser) toll(block, slots int) toll {
+	l := &c.loads[block]
+	firm, other := l.hit(slots)
+	return toll{firm, other, l.own}
+}
+
+// compare orders tolls, the best first. A reservation goes where its owner's tasks are only if no more tasks of others are in the way there: else
+// a task of the owner on another node could draw it over them, while the slots that it has are enough. A slot that stays taken counts as
+// much against a place as one of the owner's tasks for it: so the reservation stays with these beside a few others.
+func (t toll) compare(u toll) int {
+	x, y := t.firm-t.own, u.firm-u.own
+	return cmp.Or(max(0, x)-max(0, y), t.other-u.other, x-y, t.firm-u.firm)
+}
+
+// choose chooses blocks of one model, if one has enough slots, so that a task of all slots has room: of these models the one whose slots cost
+// the least, and then the one of which most are left.
 func (c *chooser) choose() (holds []hold) {
-	blocks := c.model()
-	byLoad := func(a, b int) int {
-		x, y := &c.loads[a], &c.loads[b]
-		return cmp.Or(y.own-x.own, x.firm-y.firm, x.other-y.other)
+	var best toll
+	most := 0
+	for _, brand := range c.inv.brands {
+		var blocks []int
+		left := 0
+		for i, b := range c.inv.blocks {
+			if b.brand == brand {
+				blocks = append(blocks, i)
+				left += max(0, c.loads[i].left)
+			}
+		}
+		if left < c.of.Slots {
+			continue
+		}
+		these, sum := c.among(blocks), toll{}
+		for _, h := range these {
+			t := c.toll(h.block, h.n)
+			sum.firm, sum.other, sum.own = sum.firm+t.firm, sum.other+t.other, sum.own+t.own
+		}
+		if holds == nil || cmp.Or(sum.compare(best), most-left) < 0 {
+			holds, best, most = these, sum, left
+		}
 	}
-	slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Or(c.loads[b].left-c.loads[a].left, byLoad(a, b)) })
+	if holds != nil {
+		return holds
+	}
+	all := make([]int, len(c.inv.blocks))
+	for i := range all {
+		all[i] = i
+	}
+	return c.among(all)
+}
+
+// among chooses of these blocks.
+func (c *chooser) among(blocks []int) (holds []hold) {
 	need := c.of.Slots
+	byToll := func(a, b int) int {
+		return c.toll(a, min(need, c.loads[a].left)).compare(c.toll(b, min(need, c.loads[b].left)))
+	}
+	slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Or(c.loads[b].left-c.loads[a].left, byToll(a, b)) })
 	for need > 0 && len(blocks) > 0 && c.loads[blocks[0]].left < need { // whole blocks, the largest first
 		b := blocks[0]
 		blocks = blocks[1:]
@@ -139,7 +220,7 @@ func (c *chooser) choose() (holds []hold) {
 	}
 	best := -1
 	for _, b := range blocks { // a part of a block, of the smallest that suffices
-		if c.loads[b].left >= need && need > 0 && (best < 0 || cmp.Or(byLoad(b, best), c.loads[b].left-c.loads[best].left) < 0) {
+		if c.loads[b].left >= need && need > 0 && (best < 0 || cmp.Or(byToll(b, best), c.loads[b].left-c.loads[best].left) < 0) {
 			best = b
 		}
 	}
@@ -149,51 +230,29 @@ func (c *chooser) choose() (holds []hold) {
 	return holds
 }
 
-// model lists the blocks of the model of which most slots are left, if they suffice, so that a task of all slots has room; else all blocks.
-func (c *chooser) model() []int {
-	left := map[string]int{}
-	for i, b := range c.inv.blocks {
-		left[b.brand] += max(0, c.loads[i].left)
-	}
-	var all, one []int
-	most := ""
-	for _, brand := range c.inv.brands {
-		if most == "" || left[brand] > left[most] {
-			most = brand
-		}
-	}
-	for i, b := range c.inv.blocks {
-		all = append(all, i)
-		if b.brand == most {
-			one = append(one, i)
-		}
-	}
-	if left[most] >= c.of.Slots {
-		return one
-	}
-	return all
-}
-
 // slotsOf chooses slots of a block for a reservation: those that its owner's tasks hold, then free ones, then those of tasks that leave, and then those of others,
 // the least important first.
-func (s *site) slotsOf(v *spot, inv *inventory, h hold) []int {
-	b := &inv.blocks[h.block]
-	node := inv.nodes[b.node].ID
+func (in *indexed) slotsOf(v *spot, h hold) []int {
+	b := &in.blocks[h.block]
+	node := in.nodes[b.node].ID
 	holder := map[int]*Running{}
-	for i := range inv.running {
-		if !slices.ContainsFunc(inv.holds[i], func(x hold) bool { return x.block == h.block }) {
-			continue
-		}
-		for _, part := range inv.running[i].Parts {
+	for _, i := range in.tasks[h.block] {
+		for _, part := range in.running[i].Parts {
 			if part.NodeID == node {
 				for _, id := range part.SlotIDs {
-					holder[id] = &inv.running[i]
+					holder[id] = &in.running[i]
 				}
 			}
 		}
 	}
+	var others []*spot
+	for _, other := range in.spots[h.block] {
+		if other.overlaps(v.Reservation) {
+			others = append(others, other)
+		}
+	}
 	taken := func(id int) bool {
-		return slices.ContainsFunc(s.spots, func(other *spot) bool { return other.overlaps(v.Reservation) && other.hasSlot(node, id) })
+		return slices.ContainsFunc(others, func(other *spot) bool { return other.hasSlot(node, id) })
 	}
 	ids := slices.DeleteFunc(slices.Clone(b.slots), taken)
 	rank := func(id int) int {

@@ -56,7 +56,7 @@ func (rs Reserved) Starts(of *pool.Pool, nodes []Node, running []Running, queued
 	if t := of.Scheduler.Type; t != "" && t != pool.Priority {
 		return Forecast{Others: fmt.Sprintf("under %s the order of the queue depends on who holds slots at that time", t)}
 	}
-	f := &future{of: of, reserved: rs, began: now, nodes: nodes, running: slices.Clone(running), ends: maps.Clone(ends), now: now, until: now.Add(maxAhead), starts: map[string]Start{}}
+	f := &future{of: of, reserved: rs.on(nodes), began: now, nodes: nodes, running: slices.Clone(running), ends: maps.Clone(ends), now: now, until: now.Add(maxAhead), starts: map[string]Start{}}
 	order := inOrder(queued)
 	out := Forecast{Starts: make(map[string]Start, min(len(order), maxEstimated))}
 	if len(order) > maxEstimated {

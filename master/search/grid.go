@@ -26,6 +26,7 @@ type points struct {
 	codes  []uint32
 	points int
 	visits int
+	most   int // trials
 }
 
 const (
@@ -35,7 +36,7 @@ const (
 
 func pointsOf(cfg expconf.Config, d *domain) (*points, error) {
 	const advice = "lower some counts, or use the random searcher"
-	p, values := &points{domain: d}, 0
+	p, values := &points{domain: d, most: cfg.Searcher.MostTrials()}, 0
 	for _, a := range d.axes {
 		list := a.grid()
 		// Nobody has counted the points of a restricted grid yet, whose axes may have a million values each.
@@ -64,8 +65,8 @@ func pointsOf(cfg expconf.Config, d *domain) (*points, error) {
 		p.closes[last] = append(p.closes[last], &p.parts[i])
 	}
 	switch enough := p.collect(0, first, make([]uint32, len(p.free))); {
-	case p.points > expconf.MaxTrials:
-		return nil, cfg.Problem("hyperparameters", fmt.Sprintf("the grid has more than %d points, each of them a trial", expconf.MaxTrials), advice)
+	case p.points > p.most:
+		return nil, cfg.Problem("hyperparameters", fmt.Sprintf("the grid has more than %d points, each of them a trial", p.most), advice)
 	case !enough:
 		return nil, cfg.Problem("hyperparameters", "the grid is too large to look at each of its points", advice)
 	case p.points == 0:
@@ -83,7 +84,7 @@ func (p *points) collect(at int, values []any, code []uint32) bool {
 	if at == len(p.free) {
 		p.points++
 		p.codes = append(p.codes, code...)
-		return p.points <= expconf.MaxTrials && len(p.codes) <= maxCodes
+		return p.points <= p.most && len(p.codes) <= maxCodes
 	}
 	axis := p.free[at]
 	list := p.values[axis]

@@ -22,7 +22,7 @@ const (
 	lessonAxisBytes = 3 << 10       // of it for each hyperparameter
 	createdBytes    = 1280          // each trial that a program created, without its hyperparameters
 	spentBytes      = 128           // each trial of a search with a budget
-	frontBytes      = 256 << 10     // the front of a search with several metrics, and its outlook
+	frontBytes      = 512 << 10     // the front of a search with several metrics, and its outlook
 	severalBytes    = 1536          // each trial of it
 	operatedBytes   = 256           // each other operation of a program: an event in its queue
 	proposedBytes   = 320           // each trial that a program proposes: its key, twice, and when it was created

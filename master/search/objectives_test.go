@@ -163,6 +163,22 @@ func TestReportsOfSeveralMetrics(t *testing.T) {
 	}
 }
 
+// TestReportsOfAnEarlierMaster: while masters of two releases run, the earlier one stores validations without the metrics. They do not count, and no
+// trial fails because of them; one that has none of the metrics does.
+func TestReportsOfAnEarlierMaster(t *testing.T) {
+	s := severalOf(t, twoRungs)
+	m := 0.5
+	s.tell(Validated, 0, Validation{Metric: &m, Steps: 4})
+	s.report(1, 4, `{}`)
+	s.report(2, 4, `{"loss": 0.5, "ms": 1}`)
+	if got := s.states(); got != "runs fails runs runs" || len(s.Front()) != 1 || s.Outlook().Front.Results != 1 {
+		t.Errorf("%s, and the front has %v", got, s.Front())
+	}
+	if b, err := json.Marshal(Validation{Steps: 2, Values: map[string]any{}}); err != nil || string(b) != `{"metric":null,"steps":2,"run":0,"values":{}}` {
+		t.Errorf("a report without the metrics is stored as %s (%v)", b, err)
+	}
+}
+
 // TestEventsOfSeveralMetrics: the form of what is stored, which later releases must read.
 func TestEventsOfSeveralMetrics(t *testing.T) {
 	const body = `{"metric": 0.25, "steps": 4, "run": 1, "values": {"loss": 0.25, "ms": "NaN", "gb": 1e3}}`

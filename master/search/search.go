@@ -37,8 +37,9 @@ type Validation struct {
 	Unfit  string   `json:"unfit,omitempty"`  // the metric as reported, if it is not a finite number
 	Length int64    `json:"length,omitempty"` // the length that the program says it has trained to
 
-	// Values has those of searcher.metrics that the report has: numbers, and as texts those that are no finite numbers. nil: the search has one metric.
-	Values map[string]any `json:"values,omitempty"`
+	// Values has those of searcher.metrics that the report has: numbers, and as texts those that are no finite numbers; empty: it has none of them.
+	// nil: the search has one metric, or a master of a release that did not know several stored the report.
+	Values map[string]any `json:"values,omitzero"`
 }
 
 // Exit is the body of an Exited event. Reason is one of the lifecycle.Exit constants.
@@ -228,6 +229,9 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	switch {
 	case s.goals != nil:
 		v = s.goals.whole(trial, v)
+		if v.Values == nil && v.Length == 0 { // it says nothing about the trial
+			return
+		}
 		s.note(trial, v)
 	case v.Metric != nil:
 		s.rank(trial, *v.Metric)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/expconf/objectives"
+	"github.com/detent-ml/detent/master/search"
 )
 
 const base = "name: x\nentrypoint: x\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}}\nsearcher:\n  name: random\n  max_trials: 10\n"
@@ -76,6 +78,31 @@ func TestFirstMetricLeads(t *testing.T) {
 	one, err := parsed(t, base+"  metric: loss\n").JSON()
 	if err != nil || strings.Contains(string(one), `"metrics"`) {
 		t.Errorf("a search with one metric is shown as %s (%v)", one, err)
+	}
+}
+
+// TestTrials: a budget without max_trials plans no more trials than a search with several metrics may have, and a grid is bounded like it.
+func TestTrials(t *testing.T) {
+	if got := parsed(t, strings.Replace(base, "  max_trials: 10\n", "  budget: {hours: 6}\n", 1)+"  metrics: [{name: loss}, {name: ms}]\n").Searcher.MaxTrials; got != objectives.MaxTrials {
+		t.Errorf("a search with a budget and several metrics has at most %d trials", got)
+	}
+	grid := "name: x\nentrypoint: x\nhyperparameters: {a: {type: int, minval: 1, maxval: 1001, count: 1001}, b: {type: categorical, vals: [x, y]}}\nsearcher: {name: grid, "
+	for text, want := range map[string]string{
+		"metric: loss}\n":                                  "",
+		"metrics: [{name: loss}]}\n":                       "hyperparameters: the grid has 2002 points, each of them a trial; at most 1000 are run with several metrics",
+		"metrics: [{name: loss}], constraints: [a > 0]}\n": "hyperparameters: the grid has more than 1000 points",
+	} {
+		raw, _, err := expconf.Parse("test.yaml", []byte(grid+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := search.New(cfg, 1); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }
 

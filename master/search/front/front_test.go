@@ -166,6 +166,29 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// TestArchiveIsThinnedSeldom: a trial whose results are all on the front, each better in one metric and worse in the other, does not make the archive
+// order its results again each time.
+func TestArchiveIsThinnedSeldom(t *testing.T) {
+	var a Archive[int]
+	const results = 20_000
+	thinned := 0
+	for i := range results {
+		before := len(a.points)
+		if a.Add(Point{Values: []float64{-float64(i), float64(i)}}, i); len(a.points) <= before {
+			thinned++
+		}
+		if len(a.points) >= 2*MaxPoints || len(a.of) != len(a.points) || a.Len() != min(i+1, MaxPoints) {
+			t.Fatalf("after %d results: %d, %d, %d", i+1, len(a.points), len(a.of), a.Len())
+		}
+	}
+	if thinned > results/MaxPoints {
+		t.Errorf("%d results were ordered %d times", results, thinned)
+	}
+	if list := a.List(); len(list) != MaxPoints || list[0] != results-1 || list[1] != 0 {
+		t.Errorf("%d results, and the first are %v", len(list), list[:2])
+	}
+}
+
 // TestVolume: exact volumes, and those of random fronts by counting the cells of a grid.
 func TestVolume(t *testing.T) {
 	for name, c := range map[string]struct {

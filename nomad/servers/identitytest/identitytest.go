@@ -126,6 +126,16 @@ type Browser struct {
 	Without string
 }
 
+// trusting keeps cookies as browsers do on this machine: also those that are for secure connections only, such as a provider's of who is signed in.
+type trusting struct{ *cookiejar.Jar }
+
+func (j trusting) SetCookies(from *url.URL, cookies []*http.Cookie) {
+	for _, c := range cookies {
+		c.Secure = false
+	}
+	j.Jar.SetCookies(from, cookies)
+}
+
 // NewBrowser returns a browser without cookies.
 func NewBrowser(t testing.TB) *Browser {
 	t.Helper()
@@ -134,7 +144,7 @@ func NewBrowser(t testing.TB) *Browser {
 		t.Fatal(err)
 	}
 	p := &Browser{t: t}
-	p.client = &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	p.client = &http.Client{Jar: trusting{jar}, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), toolAddress) {
 			p.Last = r.URL.String()
 			return http.ErrUseLastResponse
