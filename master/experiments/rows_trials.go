@@ -54,7 +54,7 @@ const ShownTrial = `CASE
 
 var trialSelect = `
 	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, ` + trial.NewestPart("t.task_id") + ` AS part, t.hparams, t.warm_start::text, t.state, ` + ShownTrial + ` AS shown,
-		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.origin_id, t.log_policy_matched,
+		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, (SELECT o.id FROM trials o WHERE o.id = t.origin_id) AS origin_id, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
 		coalesce((SELECT ` + tasks.WaitingReason + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state IN ('PENDING', 'ASSIGNED')), '') AS waiting

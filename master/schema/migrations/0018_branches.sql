@@ -10,7 +10,8 @@ ALTER TABLE experiments ADD COLUMN branch_event bigint;
 -- Of a trial of the common past of a branch and its origin. The API writes the columns when it creates the branch; the claim of the trial's first own
 -- attempt resets all but origin_id.
 ALTER TABLE trials
-    ADD COLUMN origin_id int REFERENCES trials ON DELETE SET NULL, -- the trial that it goes on with; NULL: none, or it is deleted
+    -- The trial that it goes on with; NULL: none. It may be deleted, and ids are not used again. A foreign key would look at each of the thousand trials
+    -- of a branch once more.
+    ADD COLUMN origin_id int,
     ADD COLUMN origin_until timestamptz,                           -- what the origin did until then is the common past; NULL: the trial has runs of its own
     ADD COLUMN past boolean NOT NULL DEFAULT false;                -- the origin did nothing since, so its reports and checkpoints are those of this trial
-CREATE INDEX trials_origin ON trials (origin_id) WHERE origin_id IS NOT NULL;
