@@ -3,6 +3,7 @@ package branches
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
@@ -12,9 +13,11 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -46,6 +49,9 @@ func (d Deps) branch(ctx context.Context, c *rest.Call, e experiments.Experiment
 	}
 	s, err := d.begin(ctx, e, at, made)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.summarized(ctx, e.ID); err != nil {
 		return nil, err
 	}
 	s.paused = !made.Active
@@ -169,6 +175,25 @@ func (d Deps) begin(ctx context.Context, e experiments.Experiment, at At, made *
 	made.Memory = max(made.Memory, p.search.Memory())
 	return s, nil
 }
+
+// summarized waits a moment until the summaries that a branch copies have what the trials reported last.
+func (d Deps) summarized(ctx context.Context, experiment int) error {
+	for range summaryTries {
+		behind, err := metrics.Behind(ctx, d.DB, experiment)
+		if err != nil || !behind {
+			return err
+		}
+		if err := sleep.For(ctx, summaryPause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	summaryTries = 10
+	summaryPause = 50 * time.Millisecond
+)
 
 // branchEvent returns the event at which an experiment itself branched from another one; 0 if it did not.
 func branchEvent(ctx context.Context, db *database.DB, experiment int) (int64, error) {

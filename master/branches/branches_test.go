@@ -27,6 +27,7 @@ name: halving
 max_restarts: 0
 entrypoint: python3 train.py
 searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 4, max_concurrent_trials: 1, max_length: {epochs: 4}, sampler: random}
+checkpoint_storage: {save_trial_latest: 10}
 hyperparameters:
   lr: {type: log, base: 10, minval: -4, maxval: 0}
 `

@@ -106,12 +106,14 @@ func (s *sharing) chooseStarts(ctx context.Context, tx *database.DB, c *columns,
 		UUID   *string `db:"uuid"`
 		Ran    bool    `db:"ran"`
 	}
+	// What the search had seen of a trial is in a checkpoint of the same steps too, also if it was stored a moment later.
 	list, err := database.Rows[start](ctx, tx, `
+		WITH seen AS (SELECT trial, max((body->>'steps')::bigint) AS steps FROM search_events WHERE experiment_id = $1 AND seq <= $4 AND kind = 'validated' GROUP BY trial)
 		SELECT o.number, coalesce(k.uuid, o.warm_start)::text AS uuid,
 			o.origin_id IS NOT NULL OR EXISTS (SELECT FROM allocations a WHERE a.task_id = o.task_id AND a.started_at <= $3) AS ran
-		FROM unnest($2::int[]) AS u(number) JOIN trials o ON o.experiment_id = $1 AND o.number = u.number
-		LEFT JOIN LATERAL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.id AND k.state = 'COMPLETED' AND k.logged = '' AND k.reported_at <= $3 AND NOT `+checkpoints.BeingRemoved+`
-			ORDER BY k.kept, CASE WHEN k.kept THEN k.run_id ELSE k.steps END DESC, k.reported_at DESC LIMIT 1) k ON true`, s.origin, append([]int{}, open...), at)
+		FROM unnest($2::int[]) AS u(number) JOIN trials o ON o.experiment_id = $1 AND o.number = u.number LEFT JOIN seen ON seen.trial = u.number
+		LEFT JOIN LATERAL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.id AND k.state = 'COMPLETED' AND k.logged = '' AND (k.reported_at <= $3 OR k.steps <= seen.steps) AND NOT `+checkpoints.BeingRemoved+`
+			ORDER BY k.kept, CASE WHEN k.kept THEN k.run_id ELSE k.steps END DESC, k.reported_at DESC LIMIT 1) k ON true`, s.origin, append([]int{}, open...), at, s.event)
 	if err != nil {
 		return err
 	}

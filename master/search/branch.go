@@ -228,13 +228,14 @@ func (b *bracket) lengthen(r *TrialSet, full float64) {
 	b.maxRung = len(b.rungs) - 1
 	g := &b.rungs[top]
 	best := max(1, b.keep(top))
+	possible := max(best, int(float64(len(g.list)+b.budget)/b.divisor))
 	for at, s := range g.list {
 		x := b.entries[s.index]
 		if x.rung != top || x.state != over || !r.trials[x.trial].trained && x.ending != lifecycle.ExitDone {
 			continue
 		}
 		switch {
-		case b.promotes:
+		case b.promotes && (at < possible || s.point != nil):
 			if x.state = waits; at < best-b.keep(top) { // too few have trained to the end to choose a part of them
 				b.recalled = append(b.recalled, s.index)
 			}
@@ -263,17 +264,20 @@ func longerRungs(top, full, divisor, arrive float64) (list []float64) {
 	return append(list, full)
 }
 
-// reopen takes back that the bracket has stopped waiting trials because no result could arrive any more, and lets trials that a spent
-// budget stopped go on.
+// reopen takes back that the bracket has stopped waiting trials because no result could arrive any more, as far as they may be among the best
+// with the results that may arrive now, and lets trials that a spent budget stopped go on.
 func (b *bracket) reopen(r *TrialSet) {
+	arrive := b.budget - (b.created - b.invalid)
 	for level := range b.rungs {
 		g := &b.rungs[level]
 		was := g.closed
 		g.closed, g.promoted = false, 0
-		for _, s := range g.list {
+		best := int(float64(len(g.list)+arrive) / b.divisor)
+		for at, s := range g.list {
 			x := b.entries[s.index]
 			t := r.trials[x.trial]
-			if was && b.promotes && x.rung == level && x.state == over {
+			if was && b.promotes && x.rung == level && x.state == over && (at < best || s.point != nil) {
+				arrive++
 				x.state = waits
 				if x.ending == "" || x.ending == lifecycle.ExitStopped {
 					x.ending = ""
