@@ -21,7 +21,7 @@ func New(a *app.App) *cobra.Command {
 	return noun.New("experiment", "submit and manage experiments", []string{"e"}, newList(a),
 		newSearch(a), newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), checkpoint.NewList(a, "list-checkpoints EXPERIMENT_ID", "lc"),
 		newLogs(a), newPlot(a), newWait(a),
-		newContinue(a),
+		newContinue(a), newBranch(a), newEvents(a),
 		newSignal(a, "pause", "preempt the trials until the experiment is activated", "Paused", v1.PauseExperiment),
 		newActivate(a),
 		newEnd(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", v1.CancelExperiment),

@@ -52,7 +52,7 @@ func TestOnAMaster(t *testing.T) {
 		test func(*testing.T, *world)
 	}{
 		{"nothing is sent of a configuration with mistakes", nothingIsSentOfMistakes}, {"create sends what Determined's client sends", createSendsWhatDeterminedsClientSends},
-		{"create with changes", createWithChanges}, {"create from the standard input", createFromTheStandardInput}, {"a search that goes on as a new one", newSearchOfAnOldOne}, {"a plot is followed", followedPlot},
+		{"create with changes", createWithChanges}, {"create from the standard input", createFromTheStandardInput}, {"a search that goes on as a new one", newSearchOfAnOldOne}, {"a search branches", branchOfASearch}, {"a plot is followed", followedPlot},
 		{"waiting", waiting}, {"following to the end", followingToTheEnd}, {"an interrupted follower", interruptedFollower}, {"an interrupted request", interruptedRequest}, {"following what never begins", followingWhatNeverBegins}, {"set gc-policy", setGCPolicy}, {"a bounded description", boundedDescription}, {"a list of one", listOfOne},
 		{"describe says which nodes are avoided", describeSaysWhichNodesAreAvoided},
 	} {
@@ -387,6 +387,33 @@ func newSearchOfAnOldOne(t *testing.T, w *world) {
 	}
 	if err := runContinue(t.Context(), a, continueOptions{id: old, newSearch: true, configFile: "x.yaml"}); err == nil || !strings.Contains(err.Error(), "--config-file") {
 		t.Errorf("with a file: %v", err)
+	}
+}
+
+func branchOfASearch(t *testing.T, w *world) {
+	t.Helper()
+	a, out, _ := w.app(t)
+	old := submitted(t, a, config, createOptions{overrides: []string{"searcher.name=random", "searcher.max_trials=2", "searcher.max_concurrent_trials=1"}})
+	w.Ended(old)
+	c, err := a.Client(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runEvents(t.Context(), a, c, old, eventsOptions{}); err != nil || !strings.Contains(out.String(), "trial 0 ended: completed") || !strings.Contains(out.String(), "trial 1 begins") {
+		t.Errorf("%v: the events are\n%s", err, out)
+	}
+	if err := runBranch(t.Context(), a, branchOptions{id: old, at: "trial=1", set: []string{"searcher.max_trials=3"}, paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	id := newest(t, c)
+	if want := fmt.Sprintf("Created experiment %d, a branch of experiment %d at event ", id, old); !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "1 trials are shared") {
+		t.Errorf("it prints %q, want %q", out, want)
+	}
+	if err := client.Act(t.Context(), c, v1.KillExperiment, id); err != nil {
+		t.Error(err)
+	}
+	if err := runBranch(t.Context(), a, branchOptions{id: old}); exit.Code(err) != exit.Usage {
+		t.Errorf("without --at: %v", err)
 	}
 }
 

@@ -69,7 +69,7 @@ with core.init() as ctx:
 `
 
 // TestASearchCallsTheBestBack: of three trials the best continues from its rung. The others wait there without slots until the search stops
-// them. Their program knows only signals. Beside it, a training without an end ends when its budget is spent, and a search with two metrics finds
+// them. Their program knows only signals. A branch from the end of the search has a trial more, and calls the second one back. Beside it, a training without an end ends when its budget is spent, and a search with two metrics finds
 // its front.
 func TestASearchCallsTheBestBack(t *testing.T) {
 	r := rig.Start(t)
@@ -95,7 +95,8 @@ name: search
 entrypoint: python3 train.py
 max_restarts: 0
 hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
-searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: 8}, start_with: [{x: 0.1}, {x: 0.5}, {x: 0.9}]}
+reproducibility: {experiment_seed: 2}
+searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: 8}, sampler: random, start_with: [{x: 0.1}, {x: 0.5}, {x: 0.9}]}
 preemption: {signal: SIGTERM, always: true}
 resume: {path: out}
 `, rig.Script(searched))
@@ -126,6 +127,36 @@ resume: {path: out}
 		if got := fmt.Sprint(regexp.MustCompile(`(?:begins after|saved) step \d`).FindAllString(log, -1)); got != want {
 			t.Errorf("the log of trial %d has %s, want %s:\n%s", x.ID, got, want, log)
 		}
+	}
+	goesOnInABranch(t, r, id)
+}
+
+// goesOnInABranch branches the search at its end. The new trial is worse than the second one, which goes on from what its program had saved in
+// the other experiment; nothing else of the past runs.
+func goesOnInABranch(t *testing.T, r *rig.Rig, of int) {
+	t.Helper()
+	out, err := r.Det(t, "experiment", "branch", strconv.Itoa(of), "--at", "end", "--set", "searcher.max_trials=4")
+	found := regexp.MustCompile(`Created experiment (\d+), a branch of experiment \d+ at event \d+`).FindStringSubmatch(out)
+	if err != nil || found == nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	id, _ := strconv.Atoi(found[1])
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	trials, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
+	if err != nil || len(trials) != 4 {
+		t.Fatal(len(trials), err)
+	}
+	for n, attempts := range []int{0, 1, 0, 1} {
+		x := trials[n]
+		if got := rig.Value[int](t, r, `SELECT count(*)::int FROM allocations WHERE task_id = (SELECT task_id FROM trials WHERE id = $1)`, x.ID); got != attempts || x.State != "STATE_COMPLETED" {
+			t.Errorf("trial %d of the branch has %d attempts, want %d, and is %s: %s", n, got, attempts, x.State, x.Error)
+		}
+	}
+	if x := trials[1]; x.TotalBatchesProcessed != 8 || x.OriginTrialID == nil || rig.Value[int](t, r, `SELECT min(steps)::int FROM metrics WHERE trial_id = $1 AND run_id > 0`, x.ID) != 5 {
+		t.Errorf("the second trial did not go on from step 4: %+v", x)
+	}
+	if x := trials[0]; x.TotalBatchesProcessed != 8 || x.BestValidation == nil {
+		t.Errorf("the first trial lacks what it reported: %+v", x)
 	}
 }
 

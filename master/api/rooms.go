@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/attempts"
 	"github.com/detent-ml/detent/master/audit"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/branches"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/diskuse"
@@ -40,6 +41,7 @@ func (a *API) registerRooms() {
 	audit.Routes(a.router, a.db)
 	a.registerWorkspaces()
 	launch.Routes(a.router, a.launch)
+	branches.Routes(a.router, branches.Deps{DB: a.db, Bus: a.bus, Launcher: a.launcher, Reader: branches.NewReader(a.db), Full: a.experiments.Full})
 	experiments.Routes(a.router, a.experiments)
 	searches.Routes(a.router, searches.Deps{DB: a.db, Bus: a.bus, Memory: a.memory, Driven: a.driven})
 	runs.Routes(a.router, runs.Deps{DB: a.db, Bus: a.bus, Users: a.users, Experiments: a.experiments})

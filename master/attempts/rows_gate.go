@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
@@ -110,6 +111,11 @@ func admit(ctx context.Context, db *database.DB, c Claim) (out Claimed, err erro
 		}
 		if out, err = claimed(ctx, tx, c); err != nil {
 			return err
+		}
+		if len(out.Origins) > 0 {
+			if err := metrics.Adopt(ctx, tx, out.TrialID); err != nil {
+				return err
+			}
 		}
 		out.ActsForOwner = session
 		if m.TrialID == nil || m.RunID < 2 {
@@ -224,6 +230,13 @@ func claimed(ctx context.Context, db *database.DB, c Claim) (Claimed, error) {
 		from, err := checkpoints.NewestOf(ctx, db, out.TrialID)
 		if from.UUID != "" {
 			out.Checkpoint, out.StepsCompleted = &from.UUID, from.Steps
+		}
+		if err == nil {
+			var origin checkpoints.Origin
+			if origin, err = checkpoints.OriginOf(ctx, db, out.TrialID); from.UUID == "" {
+				out.StepsCompleted = origin.Steps
+			}
+			out.Origins = origin.Trials
 		}
 		if err == nil {
 			out.Begins, err = checkpoints.BeginningOf(ctx, db, out.TrialID)

@@ -105,14 +105,14 @@ type Best struct {
 // metric; of equal values, the latest. The result omits trials without one.
 func BestOf(ctx context.Context, db *database.DB, trials []int, most int) (map[int]Best, error) {
 	list, err := database.Rows[Best](ctx, db, `
-		WITH best AS (SELECT DISTINCT ON (k.trial_id) k.uuid
-		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
+		WITH best AS (SELECT DISTINCT ON (t.id) t.id, k.uuid
+		FROM trials t JOIN checkpoints k ON k.trial_id = `+trial.ReportsOf("t")+` JOIN experiments e ON e.id = t.experiment_id
 		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
 			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
-		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED' AND NOT k.kept AND k.logged = ''
-		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
-		SELECT k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
+		WHERE t.id = ANY($1) AND k.state = 'COMPLETED' AND NOT k.kept AND k.logged = ''
+		ORDER BY t.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
+		SELECT best.id AS trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
 			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
 		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)

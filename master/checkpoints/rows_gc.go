@@ -395,6 +395,21 @@ func Lock(ctx context.Context, db *database.DB, id *string) error {
 	return nil
 }
 
+// LockAll is Lock for several checkpoints.
+func LockAll(ctx context.Context, db *database.DB, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR SHARE`, ids); err != nil {
+		return err
+	}
+	leaving, err := database.Scalars[string](ctx, db, `SELECT k.uuid::text FROM checkpoints k WHERE k.uuid = ANY($1::uuid[]) AND (k.state = 'DELETED' OR `+BeingRemoved+`) ORDER BY 1 LIMIT 1`, ids)
+	if err == nil && len(leaving) > 0 {
+		err = fault.New(fault.Conflict, "checkpoint %s is being removed; try again", leaving[0])
+	}
+	return err
+}
+
 // maxLiveRemovals is the number of tasks that remove files, of the experiments of a user, that have not ended when
 // somebody asks for another one. What policies and deletions remove is limited by the experiments.
 const maxLiveRemovals = 5000

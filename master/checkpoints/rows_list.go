@@ -6,6 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf/objectives"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // Filter chooses checkpoints of an experiment.
@@ -26,8 +27,8 @@ var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "
 func (f Filter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
 	c.When(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", in.Only())
-	c.When(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
-	c.When(f.TrialID != 0, "k.trial_id = @trial", "trial", f.TrialID)
+	c.When(true, "t.id IN (SELECT "+trial.ReportsOf("o")+" FROM trials o WHERE o.experiment_id = @experiment)", "experiment", f.ExperimentID)
+	c.When(f.TrialID != 0, "k.trial_id = (SELECT "+trial.ReportsOf("o")+" FROM trials o WHERE o.id = @trial)", "trial", f.TrialID)
 	c.When(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)
 	return c
 }

@@ -58,5 +58,29 @@ func RestartStepsOf(ctx context.Context, db *database.DB, trial int) (int, error
 		return 0, err
 	}
 	kept, err := KeptBy(ctx, db, trial)
-	return max(from.Steps, kept.Steps), err
+	if err != nil || from.UUID != "" || kept.UUID != "" {
+		return max(from.Steps, kept.Steps), err
+	}
+	origin, err := OriginOf(ctx, db, trial)
+	return origin.Steps, err
+}
+
+// An Origin is what a trial of a branch goes on with.
+type Origin struct {
+	Trials []int `db:"trials"` // that it goes on with: the trial of the other experiment, the trial with which that one goes on, and so on
+	Steps  int   `db:"steps"`  // of the checkpoint from which it starts, if that is a checkpoint of one of them
+}
+
+// maxOrigins is how many branches of branches are followed.
+const maxOrigins = 32
+
+// OriginOf returns the trials with which a trial of a branch goes on; none for other trials.
+func OriginOf(ctx context.Context, db *database.DB, trial int) (Origin, error) {
+	return database.Row[Origin](ctx, db, "trial", `
+		WITH RECURSIVE origins (id, n) AS (
+			SELECT origin_id, 1 FROM trials WHERE id = $1 AND origin_id IS NOT NULL
+			UNION ALL
+			SELECT t.origin_id, o.n + 1 FROM origins o JOIN trials t ON t.id = o.id WHERE t.origin_id IS NOT NULL AND o.n < $2)
+		SELECT coalesce((SELECT array_agg(id ORDER BY n) FROM origins), '{}') AS trials,
+			coalesce((SELECT k.steps FROM trials t JOIN checkpoints k ON k.uuid = t.warm_start WHERE t.id = $1 AND k.trial_id IN (SELECT id FROM origins)), 0) AS steps`, trial, maxOrigins)
 }

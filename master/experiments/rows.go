@@ -38,6 +38,7 @@ type Experiment struct {
 	WorkspaceName   string     `db:"workspace_name"`
 	ParentArchived  bool       `db:"parent_archived"` // its project or workspace is archived
 	ParentID        *int       `db:"parent_id"`
+	BranchEvent     *int64     `db:"branch_event"` // of its parent, at which it branches from it; nil: it is no branch
 	ExternalID      *string    `db:"external_id"`
 	Config          []byte     `db:"config"`
 	OriginalConfig  string     `db:"original_config"`
@@ -103,7 +104,7 @@ const TrialCount = `(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id)
 var selectExperiment = `
 	SELECT e.id, e.job_id::text, e.owner_id, u.username, u.display_name, e.project_id, p.name AS project_name,
 		p.owner_id AS project_owner_id, p.workspace_id, w.name AS workspace_name, p.archived OR w.archived AS parent_archived,
-		e.parent_id, e.external_id, e.unmanaged, e.config, e.original_config, e.context_hash,
+		e.parent_id, e.branch_event, e.external_id, e.unmanaged, e.config, e.original_config, e.context_hash,
 		coalesce((SELECT size FROM contexts c WHERE c.hash = e.context_hash), 0) AS context_size,
 		e.name, e.description, e.labels, e.notes, e.archived, e.desired, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority,
 		e.state, ` + ShownState + ` AS shown, e.error, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,

@@ -37,7 +37,8 @@ type Trial struct {
 	Seconds         float64    `db:"seconds"` // how long its attempts ran
 	Metric          *string    `db:"metric"`  // searcher.metric of its experiment
 	SmallerIsBetter bool       `db:"smaller_is_better"`
-	Waiting         string     `db:"waiting"` // why it waits; "" if it does not
+	OriginID        *int       `db:"origin_id"` // the trial of another experiment with which a trial of a branch goes on
+	Waiting         string     `db:"waiting"`   // why it waits; "" if it does not
 	LogPolicy       *string    `db:"log_policy_matched"`
 }
 
@@ -53,7 +54,7 @@ const ShownTrial = `CASE
 
 var trialSelect = `
 	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, ` + trial.NewestPart("t.task_id") + ` AS part, t.hparams, t.warm_start::text, t.state, ` + ShownTrial + ` AS shown,
-		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
+		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, (SELECT o.id FROM trials o WHERE o.id = t.origin_id) AS origin_id, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
 		coalesce((SELECT ` + tasks.WaitingReason + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state IN ('PENDING', 'ASSIGNED')), '') AS waiting
@@ -77,7 +78,7 @@ type TrialFilter struct {
 // metricAt is SQL for the searcher's metric of a validation whose key is in the summary s.
 func metricAt(which string) string {
 	return `(SELECT ` + database.FloatAt("m.avg->e.metric") + ` FROM metrics m
-		WHERE m.trial_id = t.id AND m.group_name = 'validation' AND m.run_id = s.` + which + `_run AND m.position = s.` + which + `_steps)`
+		WHERE m.trial_id = ` + trial.ReportsOf("t") + ` AND m.group_name = 'validation' AND m.run_id = s.` + which + `_run AND m.position = s.` + which + `_steps)`
 }
 
 var trialSorts = database.Sorts{
@@ -172,14 +173,14 @@ func Workloads(ctx context.Context, db *database.DB, f WorkloadFilter, offset, l
 	}
 	args := database.Args{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
 		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": database.Unlimited(limit)}
-	const from = ` FROM (
+	from := ` FROM (SELECT ` + trial.ReportsOf("t") + ` AS id FROM trials t WHERE t.id = @trial) o CROSS JOIN LATERAL (
 		SELECT CASE m.group_name WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
 			m.reported_at AS at, m.avg AS metrics, CASE WHEN @batches THEN m.batches END AS batches,
 			NULL::text AS uuid, NULL::text AS state, NULL::jsonb AS resources, NULL::jsonb AS metadata
-		FROM metrics m WHERE m.trial_id = @trial AND m.group_name = ANY(@groups::text[]) AND NOT m.archived
+		FROM metrics m WHERE m.trial_id = o.id AND m.group_name = ANY(@groups::text[]) AND NOT m.archived
 		UNION ALL
 		SELECT 'checkpoint', k.steps, k.reported_at, NULL, NULL, k.uuid::text, k.state, k.resources, k.metadata
-		FROM checkpoints k WHERE k.trial_id = @trial AND k.logged = '' AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
+		FROM checkpoints k WHERE k.trial_id = o.id AND k.logged = '' AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
 	total, err := database.Scalar[int](ctx, db, `SELECT count(*)`+from, args)
 	if err != nil {
 		return nil, 0, err
@@ -209,7 +210,7 @@ func Improvements(ctx context.Context, db *database.DB, experiment int) ([]Impro
 		WITH reported AS (
 			SELECT m.trial_id, m.reported_at AS at, v.value, m.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END AS cost
 			FROM experiments e JOIN trials t ON t.experiment_id = e.id
-			JOIN metrics m ON m.trial_id = t.id AND m.group_name = 'validation' AND m.steps IS NOT NULL
+			JOIN metrics m ON m.trial_id = `+trial.ReportsOf("t")+` AND m.group_name = 'validation' AND m.steps IS NOT NULL
 			CROSS JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value) v
 			WHERE e.id = $1 AND v.value IS NOT NULL)
 		SELECT trial_id, at, value FROM (

@@ -27,7 +27,7 @@ func wireExperiment(e Experiment) v1.Experiment {
 		Archived: e.Archived, State: v1.ExperimentState("STATE_" + e.Shown),
 		UserID: e.OwnerID, Username: e.Owner, DisplayName: e.OwnerName, ProjectID: e.ProjectID, ProjectName: e.ProjectName,
 		ProjectOwnerID: e.ProjectOwnerID, WorkspaceID: e.WorkspaceID, WorkspaceName: e.WorkspaceName, ParentArchived: e.ParentArchived,
-		ForkedFrom: e.ParentID, ExternalExperimentID: e.ExternalID, Unmanaged: e.Unmanaged, ResourcePool: e.Pool,
+		ForkedFrom: e.ParentID, BranchEvent: e.BranchEvent, ExternalExperimentID: e.ExternalID, Unmanaged: e.Unmanaged, ResourcePool: e.Pool,
 		Progress: e.Progress, StartTime: e.StartedAt, EndTime: e.EndedAt, Duration: &seconds, NumTrials: e.Trials,
 		BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric, SearcherType: optional.Value(e.Searcher), SearcherMetric: optional.Value(e.Metric),
 		CheckpointCount: e.Checkpoints, CheckpointSize: e.CheckpointBytes, ModelDefinitionSize: int(e.ContextSize), Error: e.Error}

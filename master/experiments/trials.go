@@ -93,7 +93,7 @@ func wireTrial(t Trial) v1.Trial {
 	return v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
 		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: tasks[t.Part], TaskIDs: tasks, WallClockTime: t.Seconds,
 		WarmStartCheckpointUUID: optional.Value(t.WarmStart), Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
-		LogPolicyMatched: t.LogPolicy, RunnerState: t.RunnerState}
+		OriginTrialID: t.OriginID, LogPolicyMatched: t.LogPolicy, RunnerState: t.RunnerState}
 }
 
 func metricsWorkload(found map[int]metrics.Row, trial int) *v1.MetricsWorkload {

@@ -58,6 +58,16 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 }
 
 func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
+	return l.checkAnd(ctx, by, req, l.learn)
+}
+
+// CheckBranch checks a request for an experiment whose search has a past already. The caller creates the experiment.
+func (l *Experiments) CheckBranch(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
+	return l.checkAnd(ctx, by, req, func(context.Context, auth.Who, *Experiment) error { return nil })
+}
+
+// checkAnd checks a request; learn says what its search learns from earlier experiments.
+func (l *Experiments) checkAnd(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest, learn func(context.Context, auth.Who, *Experiment) error) (*Experiment, error) {
 	e := &Experiment{}
 	e.Unmanaged, e.ExternalID = optional.Value(req.Unmanaged), by.External
 	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, optional.Value(req.Activate)
@@ -93,7 +103,7 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if e.WarmStart, err = sourceOf(ctx, l.DB, by.Who, e.Complete); err != nil {
 		return nil, err
 	}
-	if err := l.learn(ctx, by.Who, e); err != nil {
+	if err := learn(ctx, by.Who, e); err != nil {
 		return nil, err
 	}
 	var remarks []string

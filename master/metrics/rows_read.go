@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/metrics/summary"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // Row is a stored report.
@@ -23,6 +24,12 @@ type Row struct {
 	Metrics    json.RawMessage `db:"avg"`
 	Batches    json.RawMessage `db:"batches"`
 }
+
+// reportsOfT is SQL for the trial that has the reports of trial t, and reportsOf for that of the trial $1.
+var (
+	reportsOfT = trial.ReportsOf("t")
+	reportsOf  = `(SELECT ` + reportsOfT + ` FROM trials t WHERE t.id = $1)`
+)
 
 const rowColumns = `id, xid, trial_id, run_id, group_name, steps, position, reported_at, avg, batches`
 
@@ -69,10 +76,13 @@ func BeforeFirst() GroupPosition { return GroupPosition{-1, -1} }
 func EachAfter(ctx context.Context, db *database.DB, trial int, group string, after GroupPosition, fn func([]Row) error) (GroupPosition, error) {
 	err := inPages(func(limit int) ([]Row, bool, error) {
 		return database.RowsUpTo[Row](ctx, db, pageBytes, `SELECT `+rowColumns+` FROM metrics
-			WHERE trial_id = $1 AND group_name = $2 AND (position, run_id) > ($3, $4) AND NOT archived
+			WHERE trial_id = `+reportsOf+` AND group_name = $2 AND (position, run_id) > ($3, $4) AND NOT archived
 			ORDER BY position, run_id LIMIT $5`, trial, group, after.position, after.run, limit)
 	}, func(page []Row) error {
 		last := GroupPosition{page[len(page)-1].Position, page[len(page)-1].RunID}
+		for i := range page {
+			page[i].TrialID = trial
+		}
 		if err := fn(page); err != nil {
 			return err
 		}
@@ -116,10 +126,10 @@ func nextPage(limit, n int, full bool) int {
 // to group in the index, and does not read all its entries.
 func Groups(ctx context.Context, db *database.DB, trial int) ([]string, error) {
 	return database.Scalars[string](ctx, db, `
-		WITH RECURSIVE g(group_name) AS (
-			SELECT min(group_name) FROM metrics WHERE trial_id = $1
+		WITH RECURSIVE of AS MATERIALIZED (SELECT `+reportsOf+` AS id), g(group_name) AS (
+			SELECT min(group_name) FROM metrics WHERE trial_id = (SELECT id FROM of)
 			UNION ALL
-			SELECT (SELECT min(m.group_name) FROM metrics m WHERE m.trial_id = $1 AND m.group_name > g.group_name) FROM g WHERE g.group_name IS NOT NULL)
+			SELECT (SELECT min(m.group_name) FROM metrics m WHERE m.trial_id = (SELECT id FROM of) AND m.group_name > g.group_name) FROM g WHERE g.group_name IS NOT NULL)
 		SELECT group_name FROM g WHERE group_name IS NOT NULL`, trial)
 }
 
@@ -133,8 +143,8 @@ func ValidationsAt(ctx context.Context, db *database.DB, keys map[int]summary.Va
 		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)
 	}
 	list, err := database.Rows[Row](ctx, db, `
-		SELECT m.id, m.xid, m.trial_id, m.run_id, m.group_name, m.steps, m.position, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
+		SELECT m.id, m.xid, k.t AS trial_id, m.run_id, m.group_name, m.steps, m.position, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
-		JOIN metrics m ON m.trial_id = k.t AND m.group_name = 'validation' AND m.run_id = k.r AND m.position = k.s`, trials, runs, steps, most)
+		JOIN trials t ON t.id = k.t JOIN metrics m ON m.trial_id = `+reportsOfT+` AND m.group_name = 'validation' AND m.run_id = k.r AND m.position = k.s`, trials, runs, steps, most)
 	return each.Keyed(list, func(m Row) int { return m.TrialID }), err
 }

@@ -34,6 +34,9 @@ type bracket struct {
 	progressive bool    // PASHA raises maxRung (progressive.go)
 	passing     float64 // the smallest share of the time for trials that pass the first rung whatever their result (verdict.go)
 	verdict     verdict
+	ofRungs     int   // with how many rungs it began
+	resumed     []int // in a branch: entries that go on in the middle of a training, as soon as a worker is free
+	recalled    []int // in a branch: entries that train on to the next rung
 
 	created, invalid, running int          // trials
 	entries                   []*rungEntry // in the order of creation
@@ -77,20 +80,28 @@ const (
 
 // newBracket returns a bracket whose last rung is the whole length of a training.
 func newBracket(rungs int, divisor, full float64, budget, workers int) *bracket {
-	b := &bracket{divisor: divisor, budget: budget, maxRung: rungs - 1, indexes: map[int]int{}}
+	b := &bracket{divisor: divisor, budget: budget, maxRung: rungs - 1, ofRungs: rungs, indexes: map[int]int{}}
 	for i := range rungs {
 		b.rungs = append(b.rungs, rung{units: max(1, math.Floor(full/math.Pow(divisor, float64(rungs-1-i))))})
 	}
 	if workers <= 0 {
-		workers = max(1, int(min(math.Pow(divisor, float64(rungs-1)), float64(budget))))
+		workers = ownWorkers(rungs, divisor, budget)
 	}
 	b.workers = min(workers, expconf.MaxConcurrent)
 	return b
 }
 
+// ownWorkers is how many trials run at once if the configuration does not say so.
+func ownWorkers(rungs int, divisor float64, budget int) int {
+	return max(1, int(min(math.Pow(divisor, float64(rungs-1)), float64(budget))))
+}
+
 // fill promotes or creates trials until all workers are busy, then closes finished rungs.
 func (b *bracket) fill(r *TrialSet) {
 	for b.running < b.workers {
+		if b.resume(r) {
+			continue
+		}
 		if level, index := b.next(r); index >= 0 {
 			b.promote(r, level, index)
 		} else if b.created-b.invalid < b.budget && r.ready(b.rungs[0].units) {

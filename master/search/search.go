@@ -18,6 +18,7 @@ const (
 	Told      = "told"      // the program of a custom searcher has posted operations, or the program of a sampler proposals; Trial is not used
 	Learned   = "learned"   // what the search learns from earlier experiments, as its first event; Trial is not used
 	Continued = "continued" // the experiment continues after its end; Trial is not used
+	Branched  = "branched"  // the events before are those of another experiment, from which this one branches; Trial is not used
 )
 
 // An Event is one input of a search.
@@ -25,7 +26,7 @@ type Event struct {
 	Seq   int64           // 1 for the first event of the experiment
 	Kind  string          // one of the constants above
 	Trial int             // the trial's number in this experiment, from 0
-	Body  json.RawMessage // Validation, Exit, Spending, Operations, Proposals, Earlier or Continuation, by the kind
+	Body  json.RawMessage // Validation, Exit, Spending, Operations, Proposals, Earlier, Continuation or Branching, by the kind
 }
 
 // Validation is the body of a Validated event.
@@ -102,6 +103,7 @@ type Search struct {
 	sign        float64 // -1 if a larger metric is better, else 1
 	judged      bool    // the method needs the metric and the length of each validation
 	lengthGauge lengthGauge
+	full        int64 // the length of a whole training; 0: the program decides
 	bestTrial   int
 	bestMetric  *float64
 	outlook     struct { // as JSON, after the event with this number
@@ -124,6 +126,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 		s.trialSet.model = newModel(d, cfg.Searcher.Revision)
 	}
 	c := cfg.Searcher
+	s.full, _ = c.FullLength()
 	s.goals = newGoals(c.Metrics)
 	s.trialSet.several = s.goals != nil
 	if c.ByProgram() {
@@ -191,6 +194,8 @@ func (s *Search) Apply(e Event) error {
 		return s.told(e)
 	case Continued:
 		return s.continued(e)
+	case Branched:
+		return s.branched(e)
 	}
 	t := s.trialSet.get(e.Trial)
 	if t == nil {
@@ -261,7 +266,9 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 	if t.exited != "" {
 		return
 	}
-	t.exited = reason
+	if t.exited = reason; reason == lifecycle.ExitStopped && s.Over() && !t.stop {
+		t.cut = true
+	}
 	s.trialSet.leave(trial)
 	if p := s.trialSet.spending; p != nil && reason == lifecycle.ExitDone {
 		p.completed(trial, p.full)
@@ -295,6 +302,15 @@ func (s *Search) Trial(number int) Trial {
 	t := s.trialSet.trials[number]
 	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Trained: t.trained, Hold: t.hold, Suspended: t.suspended, Fail: t.fail,
 		Target: t.target, From: t.from, Ended: t.exited != ""}
+}
+
+// ExitOf returns how a trial has ended, one of the lifecycle.Exit constants; "" before its end.
+func (s *Search) ExitOf(number int) string {
+	t := s.trialSet.trials[number]
+	if t.exited == "" {
+		return ""
+	}
+	return s.ending(number, t.exited)
 }
 
 // HParams returns the hyperparameters of a trial.

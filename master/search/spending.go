@@ -230,6 +230,7 @@ func (s *Search) economize() {
 	for i, t := range r.trials {
 		if t.hold && t.exited == "" {
 			r.Stop(i)
+			t.cut, t.waited = true, true
 		}
 	}
 }
@@ -252,6 +253,7 @@ func (s *Search) spentAt(trial int, v Validation) {
 func (s *Search) stopIfSpent(trial int) {
 	if t := s.trialSet.trials[trial]; s.Over() && !t.stop && t.fail == "" {
 		s.trialSet.Stop(trial)
+		t.cut, t.waited = true, false
 	}
 }
 

@@ -32,6 +32,8 @@ type entry struct {
 	trained   bool
 	hold      bool
 	suspended bool
+	cut       bool // it was stopped because the budget was spent
+	waited    bool // with cut: it waited then
 	fail      string
 	target    int64
 	from      *int

@@ -61,7 +61,8 @@ type Claimed struct {
 	TrialSeed      int64           `db:"seed"`
 	HParams        json.RawMessage `db:"hparams"`
 	Checkpoint     *string         `db:"-"` // the trial's own newest complete checkpoint; nil: none
-	StepsCompleted int             `db:"-"` // steps at that checkpoint
+	StepsCompleted int             `db:"-"` // steps at that checkpoint, or at that with which a trial of a branch begins
+	Origins        []int           `db:"-"` // the trials with which a trial of a branch goes on: their checkpoints are like its own
 	Begins         Beginning       `db:"-"`
 	Restarts       int             `db:"restarts"`   // of the trial, after failures
 	FormerRun      int             `db:"former_run"` // run id of the attempt before this one; 0: this is the first
@@ -176,6 +177,9 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	}
 	b.wandb(cfg.Integrations)
 	env["DET_STEPS_COMPLETED"] = strconv.Itoa(m.StepsCompleted)
+	if len(m.Origins) > 0 {
+		env["DET_TRIAL_ORIGINS"] = strings.Join(each.Of(m.Origins, strconv.Itoa), ",")
+	}
 	if cfg.Searcher.Steers() { // the harness requests the length of training from the master, repeatedly
 		env["DET_SEARCHER_API"] = "ops"
 	}

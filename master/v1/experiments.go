@@ -171,6 +171,7 @@ type Experiment struct {
 	ExternalExperimentID    *string         `json:"externalExperimentId"`
 	ExternalTrialID         *string         `json:"externalTrialId"`
 	ForkedFrom              *int            `json:"forkedFrom"`
+	BranchEvent             *int64          `json:"branchEvent"` // of forkedFrom, up to which a branch shares its past; null: it is no branch
 	Hyperparameters         Struct          `json:"hyperparameters,null"`
 	Labels                  []string        `json:"labels"`
 	ModelDefinitionSize     int             `json:"modelDefinitionSize"`

@@ -149,6 +149,11 @@ type (
 		// After is `next` of the answer before. Without it the news begin with the first trial.
 		After *int64 `json:"after"`
 	}
+	ListSearchEventsRequest struct {
+		// After is `next` of the answer before. Without it the list begins with the beginning of the search.
+		After int64 `json:"after"`
+		Limit *int  `json:"limit"` // up to 1000; 100 by default
+	}
 	GetSearchTrialsRequest struct {
 		Metric       string     `json:"metric"`
 		Group        string     `json:"group"`

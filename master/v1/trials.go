@@ -82,6 +82,7 @@ type Trial struct {
 	TotalCheckpointSize     int64               `json:"totalCheckpointSize"`
 	WallClockTime           float64             `json:"wallClockTime"`
 	WarmStartCheckpointUUID string              `json:"warmStartCheckpointUuid"`
+	OriginTrialID           *int                `json:"originTrialId"`     // in a branch: the trial of the other experiment with which it goes on; not in Determined
 	Error                   string              `json:"error"`             // why it ended in error; not in Determined
 	WaitingReason           string              `json:"waitingReason"`     // why it waits, in a sentence; not in Determined
 	SummaryIncomplete       string              `json:"summaryIncomplete"` // why metrics are missing in summaryMetrics; not in Determined

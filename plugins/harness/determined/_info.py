@@ -97,6 +97,11 @@ class RendezvousInfo:
         _write("rendezvous.json", vars(self))
 
 
+def trial_origins() -> List[int]:
+    """Return the trials that this task's trial goes on with, in a branch of an experiment."""
+    return [int(x) for x in os.environ.get("DET_TRIAL_ORIGINS", "").split(",") if x.isdigit()]
+
+
 class TrialInfo:
     """The trial that this task runs.
 
@@ -131,6 +136,15 @@ class TrialInfo:
         self._trial_run_id = trial_run_id
         self._debug = debug
         self._inter_node_network_interface = inter_node_network_interface
+
+    @property
+    def origins(self) -> List[int]:
+        """The trials that this one goes on with, if its experiment is a branch of another one.
+
+        Their checkpoints are like its own: a program that compares the trial in a checkpoint with
+        ``trial_id``, to learn whether it restarts, accepts these as well.
+        """
+        return trial_origins()
 
     @classmethod
     def _from_fields(cls, fields: Mapping[str, Any]) -> TrialInfo:

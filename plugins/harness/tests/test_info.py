@@ -105,6 +105,16 @@ def test_from_environment(make_task: MakeTask) -> None:
     assert info.container_slot_counts == [1]
 
 
+def test_trials_that_a_branch_goes_on_with(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_task()
+    info = det.get_cluster_info()
+    assert info is not None and info.trial.origins == []
+    monkeypatch.setenv("DET_TRIAL_ORIGINS", "17,5")
+    assert info.trial.origins == [17, 5]
+
+
 def test_empty_checkpoint_is_none(make_task: MakeTask) -> None:
     make_task(DET_LATEST_CHECKPOINT="")
     info = det.get_cluster_info()

@@ -199,7 +199,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           {trial?.runnerState && !over && <Fact name="Doing">{trial.runnerState}</Fact>}
           <Fact name="Checkpoints"><span class="num">{e.checkpointCount}</span>, {bytes(e.checkpointSize)}</Fact>
           {checkpoint && <Fact name="Best checkpoint"><code title={checkpoint}>{checkpoint.slice(0, 8)}</code> <Copy text={checkpoint} what="checkpoint's id" /></Fact>}
-          {e.forkedFrom !== null && <Fact name="Forked from"><a href={`/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a></Fact>}
+          {e.forkedFrom !== null && <Fact name={e.branchEvent === null ? 'Forked from' : 'Branched from'}><a href={`/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a>{e.branchEvent !== null && `, at event ${e.branchEvent}`}</Fact>}
           {e.labels.length > 0 && <Fact name="Labels">{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</Fact>}
         </dl>
       </section>

@@ -8,6 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequ
 
 import torch
 
+from determined._info import trial_origins
 from determined._version import API_VERSION
 from determined.pytorch import _checkpoint, _metrics
 from determined.pytorch._base_context import TorchTrialContext
@@ -180,7 +181,8 @@ class TorchEngine:
     def _shuffles_of(self, state: Dict[str, Any], trial_state: Optional[Dict[str, Any]]) -> None:
         """Restore the order of the data from a checkpoint, if the same trial has written it."""
         # Another trial's data is in an order of its own.
-        if trial_state and int(trial_state.get("trial_id", -1)) == self._context.get_trial_id():
+        own = [self._context.get_trial_id(), *trial_origins()]
+        if trial_state and int(trial_state.get("trial_id", -1)) in own:
             self._shuffle_seed = state.get("shuffle_seed")
 
     def tell(self, hook: str, *args: Any, **kwargs: Any) -> None:

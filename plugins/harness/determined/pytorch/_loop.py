@@ -20,6 +20,7 @@ import pathlib
 from typing import Any, ClassVar, Dict, List, Optional, Protocol
 
 from determined import core, errors, util
+from determined._info import trial_origins
 from determined.pytorch._units import Batch, Epoch, TrainUnit
 
 logger = logging.getLogger("determined.pytorch")
@@ -258,7 +259,8 @@ class Loop:
         self._status("restoring")
         with self._core.checkpoint.restore_path(uuid) as path:
             state = self._engine.load(pathlib.Path(path))
-        if state is None or int(state.get("trial_id", -1)) != self._plan.trial_id:
+        own = [self._plan.trial_id, *trial_origins()]
+        if state is None or int(state.get("trial_id", -1)) not in own:
             logger.info("training begins at batch 0 with the weights of checkpoint %s", uuid)
             return
         self.steps = int(state.get("batches_trained", state.get("latest_batch", 0)))
