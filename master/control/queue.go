@@ -177,7 +177,7 @@ func (d *queuePass) schedule() {
 	}
 }
 
-// fillServed tells the scheduler when those who ask for slots last held or got some.
+// fillServed tells the scheduler when those who ask for slots last held or got some, and what they used lately.
 func (d *queuePass) fillServed(byPool map[string]*input) {
 	if d.p.served == nil {
 		return
@@ -188,6 +188,7 @@ func (d *queuePass) fillServed(byPool map[string]*input) {
 			r := &in.queued[i]
 			live[r.Group] = true
 			r.Served = d.p.served.last(pool, r.Group, sharer{workspace: r.Workspace, user: r.User})
+			r.Recent = d.p.used.Of(pool, r.Workspace, r.User)
 		}
 	}
 	d.p.served.forget(live)
@@ -234,7 +235,7 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 	case d.isPlaced(a):
 		d.accountFor(a)
 		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: optional.Value(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
-			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
+			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Recent: d.p.used.Of(a.Pool, o.of.workspace, o.of.user),
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
 		r.LentUntil = optional.Value(a.LentUntil)

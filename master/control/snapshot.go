@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/pace"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/queue/recent"
 	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
@@ -46,6 +47,7 @@ type Snapshot struct {
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
 	served      *served             // who last held slots when; nil: not known
+	used        *recent.Use         // what workspaces and users used lately; nil: not known
 	paces       *pace.Tracks        // how fast attempts advance; nil: not known
 	Workspaces  map[int]string      // names, by projects
 	Owners      map[int]string      // names, by users

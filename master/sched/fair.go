@@ -30,6 +30,8 @@ import (
 // afterwards, in proportion to the weight, than who gets them held before: else the slots would
 // go back.
 //
+// With a half-life, what shares used lately counts, too (recent.go).
+//
 // In this package a share is a workspace, a user or a job; its field fair is the part of the slots
 // that it is due.
 type fairShare struct {
@@ -53,6 +55,7 @@ func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
 		job.queue = append(job.queue, r)
 		job.noteHeld(r.Served)
+		f.noteRecent(job, r.Recent)
 		if p.couldStart(r, now) {
 			job.wanted += p.demand(r, claimed)
 		}
@@ -75,6 +78,7 @@ func (f *fairShare) addRunning(now time.Time) {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
 		slots := r.slots()
 		job.wanted += slots
+		f.noteRecent(job, r.Recent)
 		if slots > 0 {
 			job.noteHeld(Served{Workspace: now, User: now, Group: now})
 		}

@@ -88,6 +88,7 @@ type Request struct {
 	Weight    float64 // of its group; 0 counts as 1
 	Quotas    []*Quota
 	Served    Served
+	Recent    Recent
 	Longest   time.Duration // after its start it has ended, or may be preempted; 0: nobody knows
 
 	by     time.Time       // when it returns the slots that are lent to it; zero: it asks for none on loan
@@ -120,12 +121,13 @@ type Running struct {
 	User      string // its owner
 	Weight    float64
 	Quotas    []*Quota
+	Recent    Recent
 }
 
 // started is the task that a request becomes.
 func (r *Request) started(now time.Time, parts []Part) Running {
 	x := Running{ID: r.ID, Group: r.Group, Priority: r.Priority, StartedAt: now, Preemptible: r.Preemptible, MaxSlots: r.MaxSlots, Parts: parts,
-		Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas}
+		Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas, Recent: r.Recent}
 	if r.Longest > 0 {
 		x.Latest = now.Add(r.Longest)
 	}
