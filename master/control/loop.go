@@ -141,6 +141,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	t.calls.all.Go(func() { t.measureQuotas(ctx) })
 	t.calls.all.Go(func() { t.foresee(ctx) })
 	t.calls.all.Go(func() { t.keepCountingUse(ctx) })
+	t.calls.all.Go(func() { t.readSaves(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(lifecycle.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(lifecycle.TopicEvents)

@@ -287,6 +287,9 @@ func parseRunning(id string, args map[string]string) Running {
 	if args["early"] != "" {
 		r.Earliest = epoch.Add(time.Duration(number(args["early"])) * time.Second)
 	}
+	if args["saved"] != "" {
+		r.Saved = seconds(args["saved"])
+	}
 	if args["latest"] != "" {
 		r.Latest = seconds(args["latest"])
 	}

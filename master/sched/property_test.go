@@ -40,7 +40,7 @@ func drawScene(t *rapid.T) scene {
 		r := Running{
 			ID: fmt.Sprintf("r%d", i), Group: fmt.Sprintf("g%d", i%3), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
 			StartedAt: epoch.Add(-time.Duration(rapid.IntRange(0, 5).Draw(t, "started")) * time.Second), Preemptible: rapid.Bool().Draw(t, "preemptible"),
-			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0, Workspace: drawWorkspace(t), User: drawUser(t),
+			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0, Saved: epoch.Add(-time.Duration(rapid.IntRange(0, 9).Draw(t, "saved")) * time.Second), Workspace: drawWorkspace(t), User: drawUser(t),
 		}
 		for _, n := range s.nodes {
 			if k := min(len(free[n.ID]), rapid.IntRange(0, 3).Draw(t, "held")); k > 0 {

@@ -36,7 +36,7 @@ type share struct {
 	queue  []*Request // by importance
 	waits  bool       // one of its requests waits
 	behind string     // the sentence for the requests behind it, made when it is needed
-	tasks  []int      // running tasks that may be asked to leave, the youngest first
+	tasks  []int      // running tasks that may be asked to leave, those that lose least first
 	cursor int        // of tasks: those before it were asked for the current request
 	most   *int       // its max_slots
 	// Of all:

@@ -214,7 +214,7 @@ func (s *site) slotsOf(v *spot, inv *inventory, h hold) []int {
 			return d
 		}
 		x, y := holder[a], holder[b]
-		return cmp.Or(cmp.Compare(y.Priority, x.Priority), y.StartedAt.Compare(x.StartedAt), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), y.lostFrom().Compare(x.lostFrom()), y.StartedAt.Compare(x.StartedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return slices.Clone(ids[:min(h.n, len(ids))])
 }

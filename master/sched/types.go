@@ -111,6 +111,7 @@ type Running struct {
 	StartedAt   time.Time
 	Preemptible bool
 	MaxSlots    *int      // over all of its group
+	Saved       time.Time // if it left now, it would do again what it did since then; zero: since its start
 	Leaving     bool      // already preempted: the plan counts its slots as free soon, but cannot assign them yet
 	Earliest    time.Time // it is not expected to end before; zero: it may end at any time
 	Latest      time.Time // it has ended by then; zero: nobody knows

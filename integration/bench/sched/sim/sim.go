@@ -32,6 +32,7 @@ type Options struct {
 	Resident       int           // so many jobs run when the time begins; their waits do not count
 	Teams          []Team        // they submit further jobs, as long as the time lasts
 	Stops          time.Duration // the time ends then, whatever runs and waits; 0: after the last job
+	Blind          bool          // the scheduler does not know of saves
 }
 
 // Usual returns a cluster of so many nodes of 8 slots.
@@ -48,6 +49,7 @@ type Run struct {
 	Loans       int           // starts on slots on loan
 	Failures    int           // of attempts, by their nodes
 	Lost        time.Duration // slots × time of work that was done twice
+	Redone      time.Duration // what of it preempted jobs lost, and the time in which they stored a checkpoint
 	Used        []Point       // slots in use over time
 	Until       time.Duration // the last arrival
 	Utilization float64       // until then, of all slots of all nodes
@@ -267,11 +269,25 @@ func (s *simulation) end() (changed bool) {
 			s.run.Slowdowns[x.index] = max(1, float64(took)/float64(max(x.Lasts, 10*time.Minute)))
 			return true
 		}
-		x.done += max(0, x.leaves-x.work)
+		if kept := s.kept(x, x.leaves); x.Every > 0 {
+			s.run.Redone += time.Duration(x.Slots) * (x.leaves - max(x.work, kept))
+			x.done += max(0, kept-x.work)
+		} else {
+			x.done += max(0, x.leaves-x.work)
+		}
 		s.requeue(x)
 		return true
 	})
 	return changed
+}
+
+// kept is until when a checkpoint keeps the work of a running job, if it leaves at a time. A job that saves when it is asked does so at once; the time
+// until it has left is lost.
+func (s *simulation) kept(x *live, at time.Duration) time.Duration {
+	if x.Saves {
+		return at - s.Leave
+	}
+	return x.work + max(0, at-s.Leave-x.work)/x.Every*x.Every
 }
 
 func (s *simulation) release(x *live) {
@@ -305,7 +321,8 @@ func (s *simulation) fail() (changed bool) {
 			}
 			s.run.Failures++
 			worked := max(0, s.now-x.work)
-			kept := worked / s.Checkpoint * s.Checkpoint
+			every := cmp.Or(x.Every, s.Checkpoint)
+			kept := worked / every * every
 			s.run.Lost += time.Duration(x.Slots) * (worked - kept)
 			x.done += kept
 			s.release(x)
@@ -323,7 +340,7 @@ func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live
 	for i, x := range s.running {
 		byID[x.ID] = x
 		running[i] = sched.Running{ID: x.ID, Group: x.ID, Priority: x.Priority, StartedAt: epoch.Add(x.started), Preemptible: true, Leaving: x.leaves > 0,
-			Parts: x.parts, Workspace: x.Workspace, User: x.User, LentUntil: x.lent, Earliest: s.earliest(x), Recent: s.recentOf(x)}
+			Saved: s.saved(x), Parts: x.parts, Workspace: x.Workspace, User: x.User, LentUntil: x.lent, Earliest: s.earliest(x), Recent: s.recentOf(x)}
 	}
 	for i, x := range s.waiting {
 		byID[x.ID] = x
@@ -331,6 +348,14 @@ func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live
 			Workspace: x.Workspace, User: x.User, Recent: s.recentOf(x), Served: sched.Served{Workspace: s.served["w "+x.Workspace], User: s.served["u "+x.User], Group: s.served["g "+x.ID], Turn: s.served["t "+x.User]}}
 	}
 	return running, queued, byID
+}
+
+// saved is since when a running job would do its work again if it were asked to leave now.
+func (s *simulation) saved(x *live) time.Time {
+	if x.Every == 0 || s.Blind {
+		return time.Time{}
+	}
+	return epoch.Add(s.kept(x, s.now+s.Leave))
 }
 
 // plan asks the scheduler for a plan and applies it.

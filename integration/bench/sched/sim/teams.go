@@ -20,6 +20,8 @@ type Team struct {
 
 	rnd  *rand.Rand
 	jobs int
+
+	Saves float64 // share of its jobs that store a checkpoint when they are preempted; all store some from time to time. Below 0: nothing is lost at a preemption
 }
 
 // TeamDays is how long a comparison of teams takes.
@@ -37,6 +39,7 @@ func Teams(seed uint64, slots int) []Team {
 		{Name: "two days of five", Weight: 1, Asks: slots, Works: func(day, _ int) bool { return day%5 >= 3 }},
 	}
 	for i := range teams {
+		teams[i].Saves = -1
 		teams[i].rnd = rand.New(rand.NewPCG(seed, uint64(10+i)))
 	}
 	return teams
@@ -93,6 +96,9 @@ func (t *Team) job() Job {
 	j := shape.job(t.rnd, shape.duration(t.rnd, shape.sigma(), 0))
 	t.jobs++
 	j.ID, j.Workspace, j.User, j.Priority = fmt.Sprintf("%s %d", t.Name, t.jobs), t.Name, fmt.Sprintf("%s %d", t.Name, t.rnd.IntN(3)), 42
+	if t.Saves >= 0 {
+		j.Every, j.Saves = saveEvery(t.rnd), t.rnd.Float64() < t.Saves
+	}
 	return j
 }
 
