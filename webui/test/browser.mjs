@@ -1314,11 +1314,12 @@ const stories = {
     assert.equal(await page.getByRole('button', { name: 'New reservation' }).count(), 0, 'who may not reserve is offered nothing');
     await enter(page, 'admin', '/manage/reservations');
     const dialog = page.getByRole('dialog');
+    const morning = (days) => `${new Date(Date.now() + days * 864e5).toISOString().slice(0, 10)}T08:00`;
     const fill = async (fields) => {
       for (const [name, value] of Object.entries(fields)) await dialog.getByLabel(name, { exact: true }).fill(value);
     };
     await page.getByRole('button', { name: 'New reservation' }).click();
-    await fill({ Slots: '1', User: 'determined', From: '2050-01-01T08:00', 'For how long': 'a while', Note: 'for the <b>demo</b>' });
+    await fill({ Slots: '1', User: 'determined', From: morning(30), 'For how long': 'a while', Note: 'for the <b>demo</b>' });
     await dialog.getByRole('button', { name: 'Reserve' }).click();
     await dialog.getByRole('alert').filter({ hasText: 'enter a length such as 90m, 4h or 2d' }).waitFor();
     await fill({ 'For how long': '4h', User: 'nobody-of-this-name' });
@@ -1333,8 +1334,8 @@ const stories = {
     const slots = rows(page, 'reservations').filter({ hasText: '1 slot' });
     await slots.filter({ hasText: 'coming' }).filter({ hasText: 'for the <b>demo</b>' }).waitFor();
     await page.getByRole('button', { name: 'New reservation' }).click();
-    await dialog.getByLabel(/^A maintenance/).check();
-    await fill({ Nodes: world.node, From: '2050-01-02T08:00', 'For how long': '2d' });
+    await dialog.getByLabel(/A maintenance/).check();
+    await fill({ Nodes: world.node, From: morning(40), 'For how long': '2d' });
     await dialog.getByRole('button', { name: 'Reserve' }).click();
     const node = rows(page, 'reservations').filter({ hasText: 'maintenance' });
     await node.waitFor();
