@@ -269,12 +269,12 @@ func (s *simulation) end() (changed bool) {
 			s.run.Slowdowns[x.index] = max(1, float64(took)/float64(max(x.Lasts, 10*time.Minute)))
 			return true
 		}
-		if kept := s.kept(x, x.leaves); x.Every > 0 {
-			s.run.Redone += time.Duration(x.Slots) * (x.leaves - max(x.work, kept))
-			x.done += max(0, kept-x.work)
-		} else {
-			x.done += max(0, x.leaves-x.work)
+		kept := x.leaves
+		if x.Every > 0 {
+			kept = max(x.work, s.kept(x, x.leaves))
+			s.run.Redone += time.Duration(x.Slots) * max(0, x.leaves-kept)
 		}
+		x.done += max(0, kept-x.work)
 		s.requeue(x)
 		return true
 	})
