@@ -110,6 +110,7 @@ var keyEffects = []effects.Row{
 	{"resource_pools.default_priority resource_pools.scheduler.default_priority", reachSched + "master/launch TestAnExperimentIsMade"},
 	{"resource_pools.scheduler.type", reachSched + "master/sched TestPlan TestTurns"},
 	{"resource_pools.scheduler.fitting_policy resource_pools.scheduler.workspace_weights resource_pools.scheduler.user_weights resource_pools.scheduler.min_run_time", reachSched + "master/sched TestPlan"},
+	{"resource_pools.scheduler.half_life", reachSched + "master/sched TestPlan, master/control TestFairShareRemembers"},
 	{"resource_pools.scheduler.equal_parts", reachPool + "master/sched TestPlan"},
 	{"resource_pools.scheduler.rack", reachSched + "master/sched TestFewRacks"},
 	{"resource_pools.spot", reachAuto + "master/control TestASpotMachineIsGone"},

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"time"
 
 	"github.com/detent-ml/detent/master/attempts/leftover"
@@ -9,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pace"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -43,6 +45,40 @@ func tookBound(e *Experiment) time.Duration {
 		return 0
 	}
 	return e.took.Bound()
+}
+
+// noteLeft adds how long a preempted attempt needed to store its checkpoint and to exit.
+func (p *Snapshot) noteLeft(e *Experiment, a *rows.LiveAllocation) {
+	if e.took != nil && a.PreemptAt != nil && a.KillAt == nil {
+		e.took.NoteLeft(p.Now.Sub(*a.PreemptAt))
+	}
+}
+
+// savesWhenAsked reports whether the configuration says that programs of an experiment store their work when they are preempted.
+func savesWhenAsked(e *Experiment) bool { return e.Config.Preemption != nil || e.Config.Resume != nil }
+
+// savedAt is since when an attempt would do its work again if it were preempted now; zero: since its start, as far as the master knows. A program that
+// stores a checkpoint when it is asked to leave loses the time that this takes.
+func (p *Snapshot) savedAt(a *rows.LiveAllocation, o *owner) time.Time {
+	if a.PreemptAskedAt != nil || o.saves {
+		return p.Now.Add(-o.leaves)
+	}
+	return p.saves.Last(a.ID)
+}
+
+// readEvery is how often the leader reads when running trials last stored a checkpoint.
+const readEvery = 10 * time.Second
+
+// readSaves reads it again and again.
+func (t *term) readSaves(ctx context.Context) {
+	for {
+		if err := t.folds.saves.Read(ctx, t.db); err != nil && ctx.Err() == nil {
+			t.log.Warn("could not read when running trials last stored a checkpoint; retrying", "term", t.lead.Term, "error", err)
+		}
+		if sleep.For(ctx, readEvery) != nil {
+			return
+		}
+	}
 }
 
 // trialLimit is the limit of a trial with this attempt, or without one.

@@ -293,6 +293,7 @@ func (d *experimentPass) trial(e *Experiment, row *rows.LiveTrial, experiment li
 			if t.Expired != "" && attempt.PreemptAt == nil && end.Outcome == lifecycle.Completed { // it has done its work in time
 				t.Expired, t.State = "", lifecycle.State(row.State)
 			}
+			d.p.noteLeft(e, attempt)
 			d.count(e, t, attempt, *end)
 			t.NoRetry, t.NoNodes = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
 			step = lifecycle.AfterExit(t, *end)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/control/saves"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pace"
@@ -26,6 +27,7 @@ type folds struct {
 	choices choices
 	served  served
 	paces   pace.Tracks
+	saves   saves.Saves
 	budget  budget.Budget
 	out     map[int]bool // live experiments whose searches do not fit into the budget
 	pending bool         // the last load left events or configurations for the next one

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue/recent"
 	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/task"
@@ -115,7 +116,8 @@ type term struct {
 	backoffs     backoffs          // bundles that could not be stored
 	loggedFaults map[string]string // the faults that were logged, by key
 	lanes        []*lane
-	async        bool // calls to Nomad and queued work run in parallel to the cycle; false in tests
+	used         *recent.Ledger // what was used lately; nil if no pool remembers
+	async        bool           // calls to Nomad and queued work run in parallel to the cycle; false in tests
 	began        time.Time
 	noQueue      bool // the stored forecasts say that no pool has a queue; only foresee uses it
 }
@@ -138,6 +140,8 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	t.calls.all.Go(func() { t.sweepFiles(ctx) })
 	t.calls.all.Go(func() { t.measureQuotas(ctx) })
 	t.calls.all.Go(func() { t.foresee(ctx) })
+	t.calls.all.Go(func() { t.keepCountingUse(ctx) })
+	t.calls.all.Go(func() { t.readSaves(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(lifecycle.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(lifecycle.TopicEvents)
@@ -232,6 +236,10 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
 	t.calls, t.results = newCalls(t), newResults(ctx, t)
 	t.lanes = t.newLanes()
+	t.used = recent.NewLedger(l.cfg.Pools)
+	first, cancel := context.WithTimeout(ctx, firstUse)
+	defer cancel()
+	t.countUse(first)
 	return t, t.openViews(ctx)
 }
 
@@ -260,6 +268,7 @@ func (t *term) cycle(ctx context.Context) error {
 	snapshot := t.folds.snapshot(live)
 	t.cycleAgain = t.cycleAgain || t.folds.pending
 	snapshot.Pools, snapshot.Timing, snapshot.Frozen, snapshot.Regions = t.cfg.Pools, t.cfg.Timing, t.frozen(live), len(t.views)
+	snapshot.used = t.used.Use()
 	snapshot.AvoidAfter, snapshot.LaunchError = t.cfg.AvoidAfter, t.cfg.LaunchError
 	if s := t.cfg.Secrets; s != nil {
 		snapshot.Secrets, snapshot.Away = s, s.Away()

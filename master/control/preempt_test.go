@@ -149,3 +149,45 @@ func TestAPreemptionIsNoSuccessOfItsNode(t *testing.T) {
 		}
 	}
 }
+
+// TestAPreemptionLosesLeastWork: of equals, the trial leaves that would do least work again: the youngest if nothing is known, one that has just stored a
+// checkpoint before it, and one that stores a checkpoint when it is asked before one whose last checkpoint is older than this takes.
+func TestAPreemptionLosesLeastWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		config string // of the old trial
+		saved  string // how long ago the old trial stored a checkpoint; "" for never
+		asks   bool   // the old trial asks the preemption API
+		leaves string
+	}{
+		"nothing is known":            {leaves: "young"},
+		"the old one saved":           {saved: "10 minutes", leaves: "old"},
+		"the old one saved long ago":  {saved: "3 hours", leaves: "young"},
+		"the old one saves if asked":  {saved: "3 hours", asks: true, leaves: "old"},
+		"the old one saves at SIGINT": {config: "preemption: {signal: SIGINT}\n", leaves: "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "n1")
+			b.term.cfg.Pools[0].Preemption = true
+			old := b.experiment(c.config)
+			b.settle()
+			young := b.experiment("")
+			b.settle()
+			b.exec(`UPDATE allocations SET assigned_at = now() - interval '5 hours', preempt_asked_at = CASE WHEN $2 THEN now() END WHERE id = $1`, b.newest(old), c.asks)
+			b.exec(`UPDATE allocations SET assigned_at = now() - interval '2 hours' WHERE id = $1`, b.newest(young))
+			if c.saved != "" {
+				b.checkpoint(old, 1, 5, 0.5)
+				b.exec(`UPDATE checkpoints SET reported_at = now() - $1::text::interval`, c.saved)
+			}
+			if err := b.term.folds.saves.Read(t.Context(), b.db); err != nil {
+				t.Fatal(err)
+			}
+			urgent := b.experiment("")
+			b.exec(`UPDATE experiments SET priority = 1 WHERE id = $1`, urgent)
+			b.settle()
+			want := fmt.Sprint(map[string]int{"old": old, "young": young}[c.leaves])
+			if got := b.text(`SELECT coalesce(string_agg(split_part(id, '.', 1), ' '), 'none') FROM allocations WHERE preempt_at IS NOT NULL`); got != want {
+				t.Errorf("of experiments %d and %d, %s was preempted, and not %s", old, young, got, want)
+			}
+		})
+	}
+}

@@ -84,6 +84,8 @@ type owner struct {
 	ours        bool // the master started it, not a user
 	unread      bool // its configuration, which says where its attempts may run, is not in memory
 	limit       lifecycle.TimeLimit
+	saves       bool          // its programs store their work when they are preempted …
+	leaves      time.Duration // … which takes as long
 	took        time.Duration // how long its other trials took at most, with a margin; 0: not known
 	runsOut     bool          // it does not end before its work is done
 	goesOn      bool          // when one of its attempts ends, it may ask for another one …
@@ -100,7 +102,7 @@ func (o *owner) request(r sched.Request) sched.Request {
 
 // ownerOf returns the owner of an experiment's attempts, without the nodes that each trial avoids.
 func (r *ratings) ownerOf(e *Experiment) owner {
-	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, took: tookBound(e), runsOut: task.RunsOut(&e.Config), ask: e.ask()}
+	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread, saves: savesWhenAsked(e), leaves: e.took.Leaves(), took: tookBound(e), runsOut: task.RunsOut(&e.Config), ask: e.ask()}
 }
 
 func (r *ratings) ownerOfTask(t *rows.LiveTask) owner {
@@ -177,7 +179,7 @@ func (d *queuePass) schedule() {
 	}
 }
 
-// fillServed tells the scheduler when those who ask for slots last held or got some.
+// fillServed tells the scheduler when those who ask for slots last held or got some, and what they used lately.
 func (d *queuePass) fillServed(byPool map[string]*input) {
 	if d.p.served == nil {
 		return
@@ -188,6 +190,7 @@ func (d *queuePass) fillServed(byPool map[string]*input) {
 			r := &in.queued[i]
 			live[r.Group] = true
 			r.Served = d.p.served.last(pool, r.Group, sharer{workspace: r.Workspace, user: r.User})
+			r.Recent = d.p.used.Of(pool, r.Workspace, r.User)
 		}
 	}
 	d.p.served.forget(live)
@@ -234,10 +237,10 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 	case d.isPlaced(a):
 		d.accountFor(a)
 		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: optional.Value(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
-			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
+			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Recent: d.p.used.Of(a.Pool, o.of.workspace, o.of.user),
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
-		r.LentUntil = optional.Value(a.LentUntil)
+		r.LentUntil, r.Saved = optional.Value(a.LentUntil), d.p.savedAt(a, o)
 		if end, paced, known := d.p.paces.EndWithin(a.ID, o.limit, d.p.Now); known {
 			if in.ends[a.ID], r.Latest = end, end.Latest; paced && o.runsOut {
 				r.Earliest = end.Earliest

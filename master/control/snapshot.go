@@ -8,12 +8,14 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
+	"github.com/detent-ml/detent/master/control/saves"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pace"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/queue/recent"
 	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
@@ -46,6 +48,8 @@ type Snapshot struct {
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
 	served      *served             // who last held slots when; nil: not known
+	used        *recent.Use         // what workspaces and users used lately; nil: not known
+	saves       *saves.Saves        // when running trials last stored a checkpoint; nil: not known
 	paces       *pace.Tracks        // how fast attempts advance; nil: not known
 	Workspaces  map[int]string      // names, by projects
 	Owners      map[int]string      // names, by users
@@ -72,7 +76,7 @@ type credentialNeeds interface {
 // snapshot joins the rows with the searches, after it has applied new events to these.
 func (f *folds) snapshot(live *rows.Live) *Snapshot {
 	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
-		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served, paces: &f.paces,
+		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served, paces: &f.paces, saves: &f.saves,
 		Allocations: make(map[string]*rows.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]nodes.FailureCount{}}
 	p.Bound, p.Quotas, p.Reserved = boundPools(live.Bindings), live.Quotas, live.Reserved

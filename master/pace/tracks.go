@@ -77,6 +77,21 @@ type Took struct {
 	last    string // the attempt with which the newest of them completed
 	trials  int
 	longest time.Duration
+	left    time.Duration // how long the last preempted one needed to store a checkpoint and to exit
+}
+
+// usualLeave is how long a preempted trial needs to exit, if nothing is known of others of its experiment.
+const usualLeave = time.Minute
+
+// NoteLeft adds how long a preempted trial needed to exit.
+func (t *Took) NoteLeft(took time.Duration) { t.left = max(took, time.Second) }
+
+// Leaves is how long a preempted trial needs to exit.
+func (t *Took) Leaves() time.Duration {
+	if t == nil || t.left == 0 {
+		return usualLeave
+	}
+	return t.left
 }
 
 // The next trial of an experiment runs no longer than tookMargin times the longest of its trials, after tookTrials of them. If it

@@ -83,6 +83,12 @@ func TestATrackIsBounded(t *testing.T) {
 // TestTook: after three trials of an experiment, the longest bounds the next, with a margin.
 func TestTook(t *testing.T) {
 	var x Took
+	if got := x.Leaves(); got != usualLeave || (*Took)(nil).Leaves() != usualLeave {
+		t.Errorf("nothing was preempted, and it leaves in %v", got)
+	}
+	if x.NoteLeft(20 * time.Second); x.Leaves() != 20*time.Second {
+		t.Errorf("it leaves in %v", x.Leaves())
+	}
 	for i, minutes := range []time.Duration{10, 20, 11} {
 		if got := x.Bound(); got != 0 {
 			t.Errorf("after %d trials it is %v", i, got)

@@ -42,6 +42,7 @@ type Scheduler struct {
 	// For FairShare:
 	Workspaces map[string]float64 // weights, by name; 1 for others
 	Users      map[string]float64 // the same for users
+	HalfLife   time.Duration      // what shares held so long ago counts half; 0: only what they hold now counts
 	MinRunTime time.Duration      // a task that has run for less time is not preempted for fairness
 }
 

@@ -189,6 +189,8 @@ func benchCases() []benchCase {
 	for i := range alone {
 		alone[i].Group = alone[i].ID
 	}
+	remembers := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, HalfLife: 24 * time.Hour}}
+	used, asked := benchMemory(benchRunning(42, 1), slices.Clone(alone))
 	return []benchCase{
 		{"empty", &pool.Pool{Name: "gpu"}, nil, benchQueue(42)},
 		{"full", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
@@ -204,10 +206,26 @@ func benchCases() []benchCase {
 		{"fair-half", fair, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
 		{"fair-crumbs", fair, benchRunning(42, 1), benchQueue(42)},
 		{"fair-alone", fair, benchRunning(42, 1), alone},
+		{"fair-memory", remembers, used, asked},
 		{"turns-empty", turns, nil, benchQueue(42)},
 		{"turns-full", turns, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
 		{"turns-half", turns, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
 	}
+}
+
+// benchMemory lets workspaces and users have used different amounts lately, and each task be a job of its own that last saved at another time.
+func benchMemory(running []Running, queued []Request) ([]Running, []Request) {
+	past := func(workspace, user string) Recent {
+		return Recent{Workspace: float64(len(workspace)+int(workspace[len(workspace)-1])) * 5, User: float64(user[len(user)-1])}
+	}
+	for i := range running {
+		r := &running[i]
+		r.Group, r.Recent, r.Saved = r.ID, past(r.Workspace, r.User), r.StartedAt.Add(time.Duration(i*7919%10_000)*time.Second)
+	}
+	for i := range queued {
+		queued[i].Recent = past(queued[i].Workspace, queued[i].User)
+	}
+	return running, queued
 }
 
 // benchCrumbs leaves one slot of each node free.

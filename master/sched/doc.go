@@ -24,7 +24,7 @@
 //     promised those slots: no request behind it gets them, and no other task is
 //     preempted for it.
 //   - Else, where the policy preempts, other tasks may free enough slots. Plan preempts
-//     them, in the policy's order and youngest first, whole tasks only, and no
+//     them, in the policy's order and of equals those that lose least work first, whole tasks only, and no
 //     task whose slots are not needed (preempt.go).
 //   - Else the request becomes the head. Requests behind it may still start, but
 //     only on slots that the head could not use whichever of the running tasks

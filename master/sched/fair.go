@@ -30,6 +30,8 @@ import (
 // afterwards, in proportion to the weight, than who gets them held before: else the slots would
 // go back.
 //
+// With a half-life, what shares used lately counts, too (recent.go).
+//
 // In this package a share is a workspace, a user or a job; its field fair is the part of the slots
 // that it is due.
 type fairShare struct {
@@ -53,6 +55,7 @@ func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
 		job.queue = append(job.queue, r)
 		job.noteHeld(r.Served)
+		f.noteRecent(job, r.Recent)
 		if p.couldStart(r, now) {
 			job.wanted += p.demand(r, claimed)
 		}
@@ -75,6 +78,7 @@ func (f *fairShare) addRunning(now time.Time) {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
 		slots := r.slots()
 		job.wanted += slots
+		f.noteRecent(job, r.Recent)
 		if slots > 0 {
 			job.noteHeld(Served{Workspace: now, User: now, Group: now})
 		}
@@ -100,7 +104,7 @@ func (f *fairShare) addRunning(now time.Time) {
 		}
 	}
 	for _, job := range jobs {
-		slices.SortFunc(job.tasks, p.youngerFirst)
+		slices.SortFunc(job.tasks, p.leastLostFirst)
 	}
 	f.pool.findGivers()
 }
@@ -227,7 +231,7 @@ func (f *fairShare) leave(job *share, i, times int) {
 	}
 }
 
-// victim is the job whose youngest task leaves next for the request that is considered now:
+// victim is the job whose first task leaves next for the request that is considered now:
 // of another workspace that holds more than what is fair, else of another user of its
 // workspace, else of another job of its user; nil if there is none.
 func (f *fairShare) victim() *share {
@@ -240,12 +244,42 @@ func (f *fairShare) victim() *share {
 		if found == nil || !found.isOver() {
 			continue
 		}
-		for found.level != jobLevel {
-			found = found.fullest(nil)
+		if level == jobLevel {
+			return f.leastLost(mine[level-1], mine[level])
 		}
-		return found
+		return f.leastLost(found, nil)
 	}
 	return nil
+}
+
+// leastLost is the job below a share, without one of its children, whose next task loses least work if it leaves; of the jobs that hold more than what is
+// fair, of users who then still hold what is fair. If there is none, it is a job of the user who exceeds it most.
+func (f *fairShare) leastLost(of, without *share) *share {
+	var found *share
+	better := func(job *share) {
+		if job.mayLeave > 0 && job.isOver() && (found == nil || f.p.leastLostFirst(job.tasks[job.cursor], found.tasks[found.cursor]) < 0) {
+			found = job
+		}
+	}
+	for _, c := range of.givers {
+		switch {
+		case c == without || c.mayLeave == 0:
+		case c.level == jobLevel:
+			better(c)
+		default:
+			for _, job := range c.givers {
+				if job.mayLeave > 0 && float64(c.held-f.p.running[job.tasks[job.cursor]].slots()+1) > c.fair {
+					better(job)
+				}
+			}
+		}
+	}
+	if found == nil {
+		for found = of.fullest(without); found.level != jobLevel; {
+			found = found.fullest(nil)
+		}
+	}
+	return found
 }
 
 // left takes a task that was asked to leave for another reason out of what its job holds.

@@ -206,7 +206,7 @@ func (p *planner) headEarliest(stays [][]stay) time.Time {
 }
 
 // recall asks borrowers to leave for a request whose way they are in, and returns the slots that it has when they have left: those whose
-// loan has ended, and those that started while the request waited already. The youngest leave first.
+// loan has ended, and those that started while the request waited already. Those that lose least work leave first.
 func (p *planner) recall(r *Request) []hold {
 	if p.borrowers == nil {
 		p.borrowers = []int{}
@@ -215,7 +215,7 @@ func (p *planner) recall(r *Request) []hold {
 				p.borrowers = append(p.borrowers, i)
 			}
 		}
-		slices.SortFunc(p.borrowers, p.youngerFirst)
+		slices.SortFunc(p.borrowers, p.leastLostFirst)
 	}
 	byPriority := p.pool.Scheduler.Type != pool.FairShare && p.pool.Scheduler.Type != pool.RoundRobin // the other policies know no priorities
 	inTheWay := func(i int) bool {

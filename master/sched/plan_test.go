@@ -217,7 +217,13 @@ func numbers(s string) []int {
 
 func parseScheduler(args map[string]string) pool.Scheduler {
 	return pool.Scheduler{Type: pool.SchedulerType(args["policy"]), Fitting: pool.Fitting(args["fit"]), Workspaces: parseWeights(args["weights"]),
-		Users: parseWeights(args["users"]), MinRunTime: time.Duration(number(args["min"])) * time.Second}
+		Users: parseWeights(args["users"]), MinRunTime: time.Duration(number(args["min"])) * time.Second, HalfLife: time.Duration(number(args["life"])) * time.Hour}
+}
+
+// parseRecent reads "90/10", slot-hours of the workspace and of the user.
+func parseRecent(s string) Recent {
+	workspace, user, _ := strings.Cut(s, "/")
+	return Recent{Workspace: float64(number(workspace)), User: float64(number(user))}
 }
 
 // parseWeights reads "a:3,b:1".
@@ -272,7 +278,7 @@ func parseRunning(id string, args map[string]string) Running {
 	_, keep := args["keep"]
 	_, leaving := args["leaving"]
 	r := Running{ID: id, Group: args["group"], Priority: number(args["prio"]), Preemptible: !keep, Leaving: leaving,
-		StartedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
+		StartedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"])), Recent: parseRecent(args["used"])}
 	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
 	if args["max"] != "" {
 		most := number(args["max"])
@@ -280,6 +286,9 @@ func parseRunning(id string, args map[string]string) Running {
 	}
 	if args["early"] != "" {
 		r.Earliest = epoch.Add(time.Duration(number(args["early"])) * time.Second)
+	}
+	if args["saved"] != "" {
+		r.Saved = seconds(args["saved"])
 	}
 	if args["latest"] != "" {
 		r.Latest = seconds(args["latest"])
@@ -299,7 +308,7 @@ func parseRequest(id string, args map[string]string) Request {
 	_, equal := args["equal"]
 	_, mix := args["mix"]
 	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single, EqualParts: equal, MixModels: mix,
-		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
+		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"])), Recent: parseRecent(args["used"])}
 	r.Ask = Ask{CPUs: float64(number(args["cpus"])), MemoryMB: number(args["mem"])}
 	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
 	r.Longest = time.Duration(number(args["longest"])) * time.Second

@@ -53,6 +53,43 @@ func TestDivide(t *testing.T) {
 	})
 }
 
+// TestDivideWithAPast: all of the slots are divided that are wanted, nobody gets less than a quarter of what it would get without a past, and nobody gets a
+// part from whom who has used and holds less could get it.
+func TestDivideWithAPast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &share{fair: float64(rapid.IntRange(1, 50).Draw(t, "capacity"))}
+		var wanted, weights []float64
+		all := 0.0
+		for i := range rapid.IntRange(1, 8).Draw(t, "children") {
+			c := s.child(fmt.Sprint(i), rapid.SampledFrom([]float64{0.1, 1, 2, 3, 1000}).Draw(t, "weight"))
+			c.wanted, c.past = rapid.IntRange(0, 30).Draw(t, "wanted"), float64(rapid.SampledFrom([]int{0, 0, 1, 7, 100, 3000}).Draw(t, "past"))
+			wanted, weights = append(wanted, float64(c.wanted)), append(weights, c.weight)
+			all += float64(c.wanted)
+		}
+		s.divide()
+		sum, most := 0.0, 0.0 // most: the level without a past
+		for i, part := range fairParts(s.fair, wanted, weights) {
+			most = max(most, part/weights[i])
+		}
+		level := func(i int) float64 { return (s.children[i].fair + s.children[i].past) / weights[i] }
+		for i, c := range s.children {
+			sum += c.fair
+			least := minPart * most * weights[i]
+			if c.fair < min(wanted[i], least)-1e-4 {
+				t.Fatalf("child %d gets %g, less than %g", i, c.fair, least)
+			}
+			for j, d := range s.children {
+				if c.fair > least+1e-4 && d.fair < wanted[j]-1e-4 && level(i) > level(j)+1e-4*max(1, level(i)) {
+					t.Fatalf("child %d gets %g at level %g, and child %d only %g of %g at level %g", i, c.fair, level(i), j, d.fair, wanted[j], level(j))
+				}
+			}
+		}
+		if math.Abs(sum-min(s.fair, all)) > 1e-4 {
+			t.Fatalf("%g of %g slots are divided; %g are wanted", sum, s.fair, all)
+		}
+	})
+}
+
 // A world is a pool whose tasks do not end, so that only plans change it.
 type world struct {
 	scene
@@ -97,7 +134,7 @@ func (w *world) apply(r Result) {
 		q := w.queued[i]
 		w.queued = slices.Delete(w.queued, i, i+1)
 		w.running = append(w.running, Running{ID: q.ID, Group: q.Group, Priority: q.Priority, StartedAt: epoch, Preemptible: true,
-			MaxSlots: q.MaxSlots, Parts: p.Parts, Workspace: q.Workspace, User: q.User, Weight: q.Weight, Quotas: q.Quotas})
+			MaxSlots: q.MaxSlots, Parts: p.Parts, Workspace: q.Workspace, User: q.User, Weight: q.Weight, Quotas: q.Quotas, Recent: q.Recent})
 	}
 	for _, v := range r.Preempt {
 		i := slices.IndexFunc(w.running, func(r Running) bool { return r.ID == v.ID })
@@ -111,7 +148,7 @@ func (w *world) leave() {
 	for _, r := range w.running {
 		if r.Leaving {
 			w.queued = append(w.queued, Request{ID: r.ID, Group: r.Group, Slots: r.slots(), Priority: r.Priority, QueuedAt: epoch,
-				Preemptible: true, MaxSlots: r.MaxSlots, Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas})
+				Preemptible: true, MaxSlots: r.MaxSlots, Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas, Recent: r.Recent})
 		}
 	}
 	w.running = slices.DeleteFunc(w.running, func(r Running) bool { return r.Leaving })
@@ -125,6 +162,7 @@ func largerThanOne(r Request) bool { return r.Slots > 1 }
 func drawFull(t *rapid.T) scene {
 	s := scene{pool: &pool.Pool{Name: "gpu", Preemption: true, Scheduler: pool.Scheduler{Type: rapid.SampledFrom([]pool.SchedulerType{pool.FairShare, pool.FairShare, ""}).Draw(t, "policy"),
 		Workspaces: map[string]float64{"a": 2, "c": float64(rapid.IntRange(1, 8).Draw(t, "weight"))}}}}
+	past := drawPast(t, s.pool)
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		n := Node{ID: fmt.Sprint("n", i), Name: fmt.Sprint("n", i), Schedulable: true}
 		for j := range 4 {
@@ -138,6 +176,7 @@ func drawFull(t *rapid.T) scene {
 				r.Parts[0].SlotIDs = append(r.Parts[0].SlotIDs, at)
 				at++
 			}
+			r.Recent = past.of(r.Workspace, r.User)
 			s.running = append(s.running, r)
 		}
 		s.nodes = append(s.nodes, n)
@@ -237,7 +276,7 @@ func TestPreemptingGains(t *testing.T) {
 			s.pool.Scheduler.Type = pool.FairShare
 			q.Group, q.Workspace, q.Exclude, q.Avoid, q.MaxSlots, q.Choice = "new", "c", nil, nil, nil, nil
 		}
-		s.queued = []Request{q}
+		s.queued, s.pool.Scheduler.HalfLife = []Request{q}, 0 // lacking knows no past
 		r := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
 		if len(r.Preempt) == 0 {
 			return

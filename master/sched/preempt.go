@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // rankCandidates orders the tasks that may be asked to leave by their priority: the least
-// important first, of those the youngest, whose lost work is least.
+// important first, of those the ones that lose least work.
 func (p *planner) rankCandidates() []int {
 	if !p.pool.Preemption {
 		return nil
@@ -20,7 +21,7 @@ func (p *planner) rankCandidates() []int {
 	}
 	slices.SortFunc(candidates, func(i, j int) int {
 		a, b := &p.running[i], &p.running[j]
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), p.youngerFirst(i, j))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), p.leastLostFirst(i, j))
 	})
 	return candidates
 }
@@ -31,9 +32,19 @@ func (inv *inventory) mayLeave(i int) bool {
 	return inv.running[i].Preemptible && !inv.leaving[i] && len(inv.holds[i]) > 0
 }
 
-func (inv *inventory) youngerFirst(i, j int) int {
+// leastLostFirst orders tasks that the policy does not distinguish by the work that each would do again for each of its slots, and then the
+// youngest first. If nothing is known of saves, the youngest lose least.
+func (inv *inventory) leastLostFirst(i, j int) int {
 	a, b := &inv.running[i], &inv.running[j]
-	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(b.lostFrom().Compare(a.lostFrom()), b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// lostFrom is since when the work of a task would be lost.
+func (r *Running) lostFrom() time.Time {
+	if r.Saved.After(r.StartedAt) {
+		return r.Saved
+	}
+	return r.StartedAt
 }
 
 // makeWay asks tasks of lower priority to leave.

@@ -19,6 +19,7 @@ func drawScene(t *rapid.T) scene {
 	s := scene{pool: &pool.Pool{Name: "gpu", Preemption: rapid.Bool().Draw(t, "preemption"), MaxAux: rapid.IntRange(0, 2).Draw(t, "aux")}}
 	s.pool.Scheduler = pool.Scheduler{Type: rapid.SampledFrom([]pool.SchedulerType{"", pool.FairShare, pool.RoundRobin}).Draw(t, "policy"),
 		Workspaces: map[string]float64{"a": float64(rapid.IntRange(1, 3).Draw(t, "weight"))}}
+	past := drawPast(t, s.pool)
 	free := map[string][]int{}
 	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
 		n := Node{ID: fmt.Sprintf("id%d", i), Name: fmt.Sprintf("n%d", 9-i), Schedulable: rapid.IntRange(0, 5).Draw(t, "schedulable") > 0, Why: "is draining"}
@@ -39,7 +40,7 @@ func drawScene(t *rapid.T) scene {
 		r := Running{
 			ID: fmt.Sprintf("r%d", i), Group: fmt.Sprintf("g%d", i%3), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
 			StartedAt: epoch.Add(-time.Duration(rapid.IntRange(0, 5).Draw(t, "started")) * time.Second), Preemptible: rapid.Bool().Draw(t, "preemptible"),
-			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0, Workspace: drawWorkspace(t), User: drawUser(t),
+			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0, Saved: epoch.Add(-time.Duration(rapid.IntRange(0, 9).Draw(t, "saved")) * time.Second), Workspace: drawWorkspace(t), User: drawUser(t),
 		}
 		for _, n := range s.nodes {
 			if k := min(len(free[n.ID]), rapid.IntRange(0, 3).Draw(t, "held")); k > 0 {
@@ -53,14 +54,35 @@ func drawScene(t *rapid.T) scene {
 	quotas := drawQuotas(t)
 	for i := range s.running {
 		s.running[i].Quotas = quotas.of(s.running[i].Workspace, s.running[i].User)
+		s.running[i].Recent = past.of(s.running[i].Workspace, s.running[i].User)
 	}
 	for i := range rapid.IntRange(0, 8).Draw(t, "queued") {
 		r := drawRequest(t, i)
 		r.Choice = rapid.SampledFrom(choices).Draw(t, "choice")
 		r.Quotas = quotas.of(r.Workspace, r.User)
+		r.Recent = past.of(r.Workspace, r.User)
 		s.queued = append(s.queued, r)
 	}
 	return s
+}
+
+// past is what users of workspaces used lately.
+type past map[string]float64
+
+// drawPast gives every second pool a memory.
+func drawPast(t *rapid.T, of *pool.Pool) past {
+	p := past{}
+	if rapid.Bool().Draw(t, "remembers") {
+		of.Scheduler.HalfLife = 24 * time.Hour
+		for _, key := range []string{"a/u", "a/v", "b/u", "b/v"} {
+			p[key] = float64(rapid.SampledFrom([]int{0, 0, 1, 5, 30, 1000}).Draw(t, "used"))
+		}
+	}
+	return p
+}
+
+func (p past) of(workspace, user string) Recent {
+	return Recent{Workspace: p[workspace+"/u"] + p[workspace+"/v"], User: p[workspace+"/"+user]}
 }
 
 // drawSupply makes processors and memory that suffice for the shares of all slots, mostly with some to spare; or that are not known.

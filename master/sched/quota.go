@@ -309,14 +309,14 @@ func (p *planner) borrow(r *Request) outcome {
 	return waits
 }
 
-// reclaim asks tasks over a soft bound to leave for a request within its bounds: the youngest first,
+// reclaim asks tasks over a soft bound to leave for a request within its bounds: those that lose least work first,
 // and only while they are over it. It returns the slots that the request has when they have left.
 func (p *planner) reclaim(r *Request, now time.Time) []hold {
 	owing := p.owers(now)
 	return p.dismiss(r, owing, p.owes, fmt.Sprintf("preempted for %s: it was over a soft quota, and others need the slots", nameOf(r.Group, r.ID)))
 }
 
-// owers lists the running tasks under soft bounds that may be preempted, the youngest first.
+// owers lists the running tasks under soft bounds that may be preempted, those that lose least work first.
 func (p *planner) owers(now time.Time) []int {
 	if p.made {
 		return p.owing
@@ -329,7 +329,7 @@ func (p *planner) owers(now time.Time) []int {
 			p.owing = append(p.owing, i)
 		}
 	}
-	slices.SortFunc(p.owing, p.youngerFirst)
+	slices.SortFunc(p.owing, p.leastLostFirst)
 	return p.owing
 }
 

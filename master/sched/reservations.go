@@ -18,7 +18,7 @@ import (
 // certainly be there at its start: requests without a bound of their time, or with a later one. A request that can be preempted counts only
 // in the last hour before: until then it may use the slots, and is preempted at the start, which costs little.
 //
-// At its start, what runs on its slots is preempted, the least important first, and the youngest of these. What cannot be preempted stays.
+// At its start, what runs on its slots is preempted, the least important first, and of these those that lose least work. What cannot be preempted stays.
 //
 // Until its end, its slots are like a pool of their own (within.go): requests of its owner are planned there first, with a head of their own.
 // Who finds no room there is planned with all others on the other slots. Nothing happens at the end: the slots are ordinary slots again.

@@ -21,6 +21,8 @@ type share struct {
 	wanted   int       // slots that it holds and that its requests ask for, as far as they can be had at all
 	fair     float64   // slots
 	last     time.Time // when it last held slots, as far as that is known
+	recent   float64   // slot-hours that it used lately; 0 without a half-life
+	past     float64   // slots that use as much in the time in which it is made up for
 
 	waiting siblings // the children that have requests, the one to serve first at the top
 	at      int      // the share's own index there; -1 if it has no requests
@@ -34,7 +36,7 @@ type share struct {
 	queue  []*Request // by importance
 	waits  bool       // one of its requests waits
 	behind string     // the sentence for the requests behind it, made when it is needed
-	tasks  []int      // running tasks that may be asked to leave, the youngest first
+	tasks  []int      // running tasks that may be asked to leave, those that lose least first
 	cursor int        // of tasks: those before it were asked for the current request
 	most   *int       // its max_slots
 	// Of all:
@@ -124,6 +126,7 @@ func (s *share) divide() {
 	if len(s.children) == 0 {
 		return
 	}
+	s.weigh()
 	order := slices.Clone(s.children)
 	slices.SortStableFunc(order, func(a, b *share) int {
 		return cmp.Compare(float64(a.wanted)*b.weight, float64(b.wanted)*a.weight)
@@ -233,12 +236,22 @@ func (s *share) tells() string {
 	}
 	switch s.level {
 	case workspaceLevel:
-		s.told = fmt.Sprintf("workspace %s holds %d of its fair %s", s.name, s.held, fair)
+		s.told = fmt.Sprintf("workspace %s holds %d of its fair %s%s", s.name, s.held, fair, s.tellsRecent())
 	case userLevel:
-		s.told = fmt.Sprintf("user %s holds %d of a fair %s in workspace %s", s.name, s.held, fair, s.parent.name)
+		s.told = fmt.Sprintf("user %s holds %d of a fair %s in workspace %s%s", s.name, s.held, fair, s.parent.name, s.tellsRecent())
 	default:
 		s.told = fmt.Sprintf("%s holds %d of its fair %s", s.name, s.held, fair)
 	}
 	s.toldFor = s.held
 	return s.told
+}
+
+// tellsRecent says what a share used lately; "" for nothing that counts. Two digits are enough, and change seldom.
+func (s *share) tellsRecent() string {
+	if s.recent < 0.1 {
+		return ""
+	}
+	decimals := 1 - int(math.Floor(math.Log10(s.recent)))
+	step := math.Pow10(-decimals)
+	return fmt.Sprintf(", having used %.*f slot-hours lately", max(0, decimals), math.Round(s.recent/step)*step)
 }

@@ -28,7 +28,7 @@ func (p *planner) shrink() {
 		if held[group] <= most {
 			continue
 		}
-		slices.SortFunc(members, p.youngerFirst)
+		slices.SortFunc(members, p.leastLostFirst)
 		for _, i := range members {
 			if held[group] <= most {
 				break

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -31,7 +32,7 @@ func TestShrinkIsExact(t *testing.T) {
 		}
 		for g, n := range most {
 			held, could := 0, false
-			var last *Running // that was asked: the oldest, by the order of their asking
+			var last *Running // that was asked: who loses most, by the order of their asking
 			for i := range s.running {
 				x := &s.running[i]
 				switch {
@@ -39,7 +40,7 @@ func TestShrinkIsExact(t *testing.T) {
 				case !asked[x.ID]:
 					held += x.slots()
 					could = could || x.Preemptible
-				case last == nil || x.StartedAt.Before(last.StartedAt) || x.StartedAt.Equal(last.StartedAt) && x.ID > last.ID:
+				case last == nil || cmp.Or(x.lostFrom().Compare(last.lostFrom()), x.StartedAt.Compare(last.StartedAt), cmp.Compare(last.ID, x.ID)) < 0:
 					last = x
 				}
 			}

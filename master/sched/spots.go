@@ -273,7 +273,7 @@ func (in *indexed) slotsOf(v *spot, h hold) []int {
 			return d
 		}
 		x, y := holder[a], holder[b]
-		return cmp.Or(cmp.Compare(y.Priority, x.Priority), y.StartedAt.Compare(x.StartedAt), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), y.lostFrom().Compare(x.lostFrom()), y.StartedAt.Compare(x.StartedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return slices.Clone(ids[:min(h.n, len(ids))])
 }

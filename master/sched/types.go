@@ -88,6 +88,7 @@ type Request struct {
 	Weight    float64 // of its group; 0 counts as 1
 	Quotas    []*Quota
 	Served    Served
+	Recent    Recent
 	Longest   time.Duration // after its start it has ended, or may be preempted; 0: nobody knows
 
 	by     time.Time       // when it returns the slots that are lent to it; zero: it asks for none on loan
@@ -110,6 +111,7 @@ type Running struct {
 	StartedAt   time.Time
 	Preemptible bool
 	MaxSlots    *int      // over all of its group
+	Saved       time.Time // if it left now, it would do again what it did since then; zero: since its start
 	Leaving     bool      // already preempted: the plan counts its slots as free soon, but cannot assign them yet
 	Earliest    time.Time // it is not expected to end before; zero: it may end at any time
 	Latest      time.Time // it has ended by then; zero: nobody knows
@@ -120,12 +122,13 @@ type Running struct {
 	User      string // its owner
 	Weight    float64
 	Quotas    []*Quota
+	Recent    Recent
 }
 
 // started is the task that a request becomes.
 func (r *Request) started(now time.Time, parts []Part) Running {
 	x := Running{ID: r.ID, Group: r.Group, Priority: r.Priority, StartedAt: now, Preemptible: r.Preemptible, MaxSlots: r.MaxSlots, Parts: parts,
-		Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas}
+		Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas, Recent: r.Recent}
 	if r.Longest > 0 {
 		x.Latest = now.Add(r.Longest)
 	}

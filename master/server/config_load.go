@@ -19,12 +19,17 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Duration is a time.Duration that can be decoded from text such as 30s or 5m.
+// Duration is a time.Duration that can be decoded from text such as 30s, 5m or 7d.
 type Duration time.Duration
 
 // UnmarshalText decodes a duration from text.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
+	if days, isDays := strings.CutSuffix(string(b), "d"); isDays {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		v = time.Duration(n) * 24 * time.Hour
+	}
 	if err != nil || v <= 0 {
 		return fmt.Errorf("%q is not a duration such as 30s or 5m", b)
 	}

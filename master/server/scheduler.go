@@ -37,6 +37,9 @@ type SchedulerConfig struct {
 	Users map[string]float64 `yaml:"user_weights"`
 	// Time that an attempt runs before it can be preempted for `type: fair_share`, by default `10m`.
 	MinRunTime Duration `yaml:"min_run_time"`
+	// For `type: fair_share`: what workspaces and users held lately counts, half as much after this time, such as `7d`
+	// ([a memory](../scheduling.md#a-memory)). From `10m` to `90d`; without it only what they hold now counts.
+	HalfLife Duration `yaml:"half_life"`
 }
 
 const (
@@ -44,6 +47,9 @@ const (
 	// What a weight may be, as for a job's `resources.weight`.
 	maxWeight  = 1e6
 	maxWeights = 10_000
+	// What a half-life may be: the leader counts what was held every half minute, and a new leader counts what was held in the last 16 half-lives.
+	minHalfLife = 10 * time.Minute
+	maxHalfLife = 90 * 24 * time.Hour
 )
 
 // checkScheduler finds what is wrong with the scheduler of a pool.
@@ -83,12 +89,19 @@ func (p *PoolConfig) checkScheduler(k *checker, at string) {
 	if s.MinRunTime != 0 && s.Type != string(pool.FairShare) {
 		k.fail(key+".min_run_time", "is for type fair_share; this pool has type %s", s.Type)
 	}
+	switch life := time.Duration(s.HalfLife); {
+	case life == 0:
+	case s.Type != string(pool.FairShare):
+		k.fail(key+".half_life", "is for type fair_share; this pool has type %s", s.Type)
+	case life < minHalfLife || life > maxHalfLife:
+		k.fail(key+".half_life", "expected 10m to 90d, found %s", life)
+	}
 }
 
 // made is the scheduler as the other parts of the master work with it.
 func (s SchedulerConfig) made() pool.Scheduler {
 	return pool.Scheduler{Type: pool.SchedulerType(s.Type), Fitting: pool.Fitting(s.Fitting), EqualParts: s.EqualParts, Rack: s.Rack,
-		Workspaces: s.Workspaces, Users: s.Users, MinRunTime: time.Duration(s.MinRunTime)}
+		Workspaces: s.Workspaces, Users: s.Users, MinRunTime: time.Duration(s.MinRunTime), HalfLife: time.Duration(s.HalfLife)}
 }
 
 // shownScheduler is the scheduler of a pool with Determined's keys, and ours beside them.
@@ -99,6 +112,9 @@ func (p *PoolConfig) shownScheduler() map[string]any {
 	shown["allow_heterogeneous_fits"] = !p.Scheduler.EqualParts
 	if p.Scheduler.MinRunTime == 0 {
 		delete(shown, "min_run_time")
+	}
+	if p.Scheduler.HalfLife == 0 {
+		delete(shown, "half_life")
 	}
 	return shown
 }

@@ -16,7 +16,7 @@ resource_pools:
   - {name: old, preemption: true, default_priority: 30}
   - {name: theirs, scheduler: {type: priority, preemption: true, default_priority: 20, fitting_policy: worst}}
   - name: fair
-    scheduler: {type: fair_share, workspace_weights: {research: 3, "Team A": 0.5}, user_weights: {ann: 2}, min_run_time: 90s}
+    scheduler: {type: fair_share, workspace_weights: {research: 3, "Team A": 0.5}, user_weights: {ann: 2}, min_run_time: 90s, half_life: 7d}
   - {name: usual, scheduler: {type: fair_share}}
   - {name: turns, scheduler: {type: round_robin, rack: '${meta.rack}'}}
 `, env, nil)
@@ -35,10 +35,10 @@ resource_pools:
 	}
 	p := set.Named("fair")
 	if s := &p.Scheduler; s.Type != pool.FairShare || s.WorkspaceWeight("research") != 3 || s.WorkspaceWeight("Team A") != 0.5 ||
-		s.WorkspaceWeight("other") != 1 || s.UserWeight("ann") != 2 || s.UserWeight("bob") != 1 || s.MinRunTime != 90*time.Second || !p.Preempts() {
+		s.WorkspaceWeight("other") != 1 || s.UserWeight("ann") != 2 || s.UserWeight("bob") != 1 || s.MinRunTime != 90*time.Second || s.HalfLife != 7*24*time.Hour || !p.Preempts() {
 		t.Errorf("fair: %+v", p)
 	}
-	if p := set.Named("usual"); p.Scheduler.MinRunTime != 10*time.Minute {
+	if p := set.Named("usual"); p.Scheduler.MinRunTime != 10*time.Minute || p.Scheduler.HalfLife != 0 {
 		t.Errorf("usual: %+v", p)
 	}
 	if p := set.Named("turns"); p.Scheduler.Type != pool.RoundRobin || p.Preempts() || p.Scheduler.Rack != "${meta.rack}" {
@@ -73,6 +73,10 @@ func TestWrongSchedulers(t *testing.T) {
 		"{type: fair_share, user_weights: 3}":         "resource_pools[0].scheduler.user_weights: expected names with numbers",
 		"{type: fair_share, min_run_time: soon}":      "is not a duration",
 		"{min_run_time: 5m}":                          "resource_pools[0].scheduler.min_run_time: is for type fair_share",
+		"{half_life: 7d}":                             "resource_pools[0].scheduler.half_life: is for type fair_share",
+		"{type: fair_share, half_life: 5m}":           "resource_pools[0].scheduler.half_life: expected 10m to 90d, found 5m0s",
+		"{type: fair_share, half_life: 91d}":          "found 2184h0m0s",
+		"{type: fair_share, half_life: 1.5d}":         "is not a duration",
 		"{type: fair_share, preemption: true}":        "resource_pools[0].preemption: is for type priority; type fair_share always preempts",
 		"{type: round_robin, preemption: true}":       "type round_robin never preempts",
 		"{default_priority: 30}":                      "resource_pools[0].scheduler.default_priority: is 30, and default_priority of the pool is 50; remove one of them",

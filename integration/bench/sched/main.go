@@ -1,6 +1,7 @@
 // Command sched simulates the policies of a pool in virtual time on the same jobs, and prints a table of
 // the results. With -plot it also writes a chart for docs/scheduling.md. With -growth it measures instead
-// how long a plan takes in clusters of several sizes (growth.go).
+// how long a plan takes in clusters of several sizes (growth.go). With -teams it compares half-lives of fair share for teams that work at
+// different times (teams.go), and with -saves what preempted jobs lose (saves.go).
 package main
 
 import (
@@ -79,6 +80,8 @@ func main() {
 	plot := flag.String("plot", "", "file for the chart (SVG)")
 	growing := flag.Bool("growth", false, "measure the time of a plan in clusters of several sizes")
 	only := flag.String("only", "", "simulate only policies whose names contain this")
+	teams := flag.Bool("teams", false, "compare half-lives of fair share for teams that work at different times")
+	saves := flag.Bool("saves", false, "compare what preempted jobs lose if the scheduler knows when they saved")
 	runs := flag.Int("runs", 9, "plans of each measurement of -growth; the fastest counts")
 	flag.Parse()
 	shapes := map[string]sim.Shape{"helios": sim.Helios(), "philly": sim.Philly()}
@@ -86,6 +89,14 @@ func main() {
 	if !known {
 		fmt.Fprintf(os.Stderr, "-shape: expected helios or philly, found %q\n", *shape)
 		os.Exit(2)
+	}
+	if *saves {
+		compareSaves(*seed)
+		return
+	}
+	if *teams {
+		compareTeams(*seed, *nodes)
+		return
 	}
 	if *growing {
 		growth(of, *seed, *runs, *plot)

@@ -28,8 +28,11 @@ type Options struct {
 	NodeFails      time.Duration // mean time between two failures of a node; 0: never
 	NodeOut        time.Duration // how long it is out then
 	MaxTime        time.Duration
-	Estimates      bool // the ends of jobs that run are estimated from their progress
-	Resident       int  // so many jobs run when the time begins; their waits do not count
+	Estimates      bool          // the ends of jobs that run are estimated from their progress
+	Resident       int           // so many jobs run when the time begins; their waits do not count
+	Teams          []Team        // they submit further jobs, as long as the time lasts
+	Stops          time.Duration // the time ends then, whatever runs and waits; 0: after the last job
+	Blind          bool          // the scheduler does not know of saves
 }
 
 // Usual returns a cluster of so many nodes of 8 slots.
@@ -46,13 +49,15 @@ type Run struct {
 	Loans       int           // starts on slots on loan
 	Failures    int           // of attempts, by their nodes
 	Lost        time.Duration // slots × time of work that was done twice
+	Redone      time.Duration // what of it preempted jobs lost, and the time in which they stored a checkpoint
 	Used        []Point       // slots in use over time
 	Until       time.Duration // the last arrival
 	Utilization float64       // until then, of all slots of all nodes
 	Jain        float64       // over workspaces, until then: see jain
 	Ended       time.Duration // of the last job
 	Plans       int
-	Queue       int // the longest
+	Queue       int                // the longest
+	Held, Asked map[string]float64 // slots × seconds that each workspace held, and those that it held or waited for, until the last arrival
 }
 
 // A Point is a number of slots at a time.
@@ -93,11 +98,16 @@ type simulation struct {
 	asked   map[string]float64 // slots × seconds that workspaces asked for until the last arrival
 	got     map[string]float64
 	inUse   int
+	recent  map[string]float64 // slot-hours that workspaces and users used lately
 }
 
 func newSimulation(o Options, jobs []Job) *simulation {
-	s := &simulation{Options: o, jobs: jobs, run: &Run{Waits: make([]time.Duration, len(jobs)), Slowdowns: make([]float64, len(jobs)), Until: jobs[len(jobs)-1].Arrives},
-		back: map[int]time.Duration{}, rnd: rand.New(rand.NewPCG(o.Seed, 2)), served: map[string]time.Time{}, asked: map[string]float64{}, got: map[string]float64{}}
+	until := o.Stops
+	if until == 0 {
+		until = jobs[len(jobs)-1].Arrives
+	}
+	s := &simulation{Options: o, jobs: jobs, run: &Run{Waits: make([]time.Duration, len(jobs)), Slowdowns: make([]float64, len(jobs)), Until: until},
+		back: map[int]time.Duration{}, rnd: rand.New(rand.NewPCG(o.Seed, 2)), served: map[string]time.Time{}, asked: map[string]float64{}, got: map[string]float64{}, recent: map[string]float64{}}
 	for i := range o.Nodes {
 		n := sched.Node{ID: fmt.Sprintf("node-%04d", i), Name: fmt.Sprintf("node-%04d", i), Schedulable: true}
 		for j := range o.PerNode {
@@ -126,7 +136,7 @@ func Crowd(seed uint64, of Shape, nodes, waiting int) ([]sched.Node, []sched.Run
 // Simulate runs the jobs, which are ordered by their arrival, to their end.
 func Simulate(o Options, jobs []Job) (*Run, error) {
 	s := newSimulation(o, jobs)
-	for s.next < len(jobs) || len(s.waiting)+len(s.running) > 0 {
+	for s.Stops > 0 && s.now < s.Stops || s.Stops == 0 && (s.next < len(jobs) || len(s.waiting)+len(s.running) > 0) {
 		changed := s.advance()
 		if s.now > o.MaxTime {
 			return nil, fmt.Errorf("after %v %d jobs wait and %d run", o.MaxTime, len(s.waiting), len(s.running))
@@ -137,7 +147,7 @@ func Simulate(o Options, jobs []Job) (*Run, error) {
 	}
 	s.run.Ended = s.now
 	s.run.Utilization /= float64(o.Nodes*o.PerNode) * s.run.Until.Seconds()
-	s.run.Jain = s.jain()
+	s.run.Jain, s.run.Held, s.run.Asked = s.jain(), s.got, s.asked
 	s.run.Waits, s.run.Slowdowns = s.run.Waits[o.Resident:], s.run.Slowdowns[o.Resident:]
 	return s.run, nil
 }
@@ -155,6 +165,7 @@ func (s *simulation) advance() bool {
 	until := s.soonest()
 	cycles := max(1, (until-s.now+s.Cycle-1)/s.Cycle)
 	s.count(cycles * s.Cycle)
+	s.remember(cycles * s.Cycle)
 	s.now += cycles * s.Cycle
 	changed := s.arrive()
 	changed = s.end() || changed
@@ -164,6 +175,9 @@ func (s *simulation) advance() bool {
 // soonest is when something happens next.
 func (s *simulation) soonest() time.Duration {
 	at := s.fails
+	if len(s.Teams) > 0 {
+		at = min(at, (s.now/time.Hour+1)*time.Hour) // when a team may begin to work
+	}
 	if s.next < len(s.jobs) {
 		at = min(at, s.jobs[s.next].Arrives)
 	}
@@ -200,12 +214,37 @@ func (s *simulation) count(span time.Duration) {
 	}
 }
 
+// remember counts what is held, for a policy with a memory.
+func (s *simulation) remember(span time.Duration) {
+	life := s.Pool.Scheduler.HalfLife
+	if life == 0 {
+		return
+	}
+	held := map[string]float64{}
+	for _, x := range s.running {
+		held["w "+x.Workspace] += float64(x.Slots)
+		held["u "+x.User] += float64(x.Slots)
+	}
+	for key, used := range s.recent {
+		s.recent[key] = used * sched.Kept(span, life)
+	}
+	for key, slots := range held {
+		s.recent[key] += sched.Use(slots, span, life)
+	}
+}
+
+// recentOf is what counts of the past of a job's workspace and user.
+func (s *simulation) recentOf(x *live) sched.Recent {
+	return sched.Recent{Workspace: s.recent["w "+x.Workspace], User: s.recent["u "+x.User]}
+}
+
 func (s *simulation) arrive() (changed bool) {
+	changed = s.submit()
 	until := s.next
 	for until < len(s.jobs) && s.jobs[until].Arrives <= s.now {
 		until++
 	}
-	changed = until > s.next
+	changed = changed || until > s.next
 	s.arriveUntil(until)
 	s.run.Queue = max(s.run.Queue, len(s.waiting))
 	return changed
@@ -230,11 +269,25 @@ func (s *simulation) end() (changed bool) {
 			s.run.Slowdowns[x.index] = max(1, float64(took)/float64(max(x.Lasts, 10*time.Minute)))
 			return true
 		}
-		x.done += max(0, x.leaves-x.work)
+		kept := x.leaves
+		if x.Every > 0 {
+			kept = max(x.work, s.kept(x, x.leaves))
+			s.run.Redone += time.Duration(x.Slots) * max(0, x.leaves-kept)
+		}
+		x.done += max(0, kept-x.work)
 		s.requeue(x)
 		return true
 	})
 	return changed
+}
+
+// kept is until when a checkpoint keeps the work of a running job, if it leaves at a time. A job that saves when it is asked does so at once; the time
+// until it has left is lost.
+func (s *simulation) kept(x *live, at time.Duration) time.Duration {
+	if x.Saves {
+		return at - s.Leave
+	}
+	return x.work + max(0, at-s.Leave-x.work)/x.Every*x.Every
 }
 
 func (s *simulation) release(x *live) {
@@ -268,7 +321,8 @@ func (s *simulation) fail() (changed bool) {
 			}
 			s.run.Failures++
 			worked := max(0, s.now-x.work)
-			kept := worked / s.Checkpoint * s.Checkpoint
+			every := cmp.Or(x.Every, s.Checkpoint)
+			kept := worked / every * every
 			s.run.Lost += time.Duration(x.Slots) * (worked - kept)
 			x.done += kept
 			s.release(x)
@@ -286,14 +340,22 @@ func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live
 	for i, x := range s.running {
 		byID[x.ID] = x
 		running[i] = sched.Running{ID: x.ID, Group: x.ID, Priority: x.Priority, StartedAt: epoch.Add(x.started), Preemptible: true, Leaving: x.leaves > 0,
-			Parts: x.parts, Workspace: x.Workspace, User: x.User, LentUntil: x.lent, Earliest: s.earliest(x)}
+			Saved: s.saved(x), Parts: x.parts, Workspace: x.Workspace, User: x.User, LentUntil: x.lent, Earliest: s.earliest(x), Recent: s.recentOf(x)}
 	}
 	for i, x := range s.waiting {
 		byID[x.ID] = x
 		queued[i] = sched.Request{Longest: s.longest(x), ID: x.ID, Group: x.ID, Slots: x.Slots, Priority: x.Priority, QueuedAt: epoch.Add(x.Arrives), Preemptible: true,
-			Workspace: x.Workspace, User: x.User, Served: sched.Served{Workspace: s.served["w "+x.Workspace], User: s.served["u "+x.User], Group: s.served["g "+x.ID], Turn: s.served["t "+x.User]}}
+			Workspace: x.Workspace, User: x.User, Recent: s.recentOf(x), Served: sched.Served{Workspace: s.served["w "+x.Workspace], User: s.served["u "+x.User], Group: s.served["g "+x.ID], Turn: s.served["t "+x.User]}}
 	}
 	return running, queued, byID
+}
+
+// saved is since when a running job would do its work again if it were asked to leave now.
+func (s *simulation) saved(x *live) time.Time {
+	if x.Every == 0 || s.Blind {
+		return time.Time{}
+	}
+	return epoch.Add(s.kept(x, s.now+s.Leave))
 }
 
 // plan asks the scheduler for a plan and applies it.

@@ -17,6 +17,8 @@ type Job struct {
 	Arrives         time.Duration // after the beginning
 	Lasts           time.Duration // of work
 	Limit           time.Duration // max_runtime, which its user has set; 0: none
+	Every           time.Duration // between two checkpoints; 0: as all jobs, and it loses nothing when it is preempted
+	Saves           bool          // it also stores a checkpoint when it is asked to leave
 	Error           float64       // of the estimate of its end while it runs, in parts of the time that is left
 }
 
@@ -52,6 +54,35 @@ func Limited(seed uint64, jobs []Job, share float64) []Job {
 		}
 	}
 	return limited
+}
+
+// Saving gives jobs intervals between checkpoints, of 10 minutes to 2 hours, and lets a share of them store one when they are preempted.
+func Saving(seed uint64, jobs []Job, share float64) []Job {
+	rnd := rand.New(rand.NewPCG(seed, 4))
+	saving := slices.Clone(jobs)
+	for i := range saving {
+		j := &saving[i]
+		j.Every = saveEvery(rnd)
+		j.Saves = rnd.Float64() < share
+	}
+	return saving
+}
+
+// saveEvery draws the time between two checkpoints: 10 minutes to 2 hours.
+func saveEvery(rnd *rand.Rand) time.Duration {
+	return time.Duration(float64(10*time.Minute) * math.Pow(12, rnd.Float64()))
+}
+
+// Urgent gives a share of the jobs a higher priority.
+func Urgent(seed uint64, jobs []Job, share float64) []Job {
+	rnd := rand.New(rand.NewPCG(seed, 5))
+	urgent := slices.Clone(jobs)
+	for i := range urgent {
+		if urgent[i].Priority = 42; rnd.Float64() < share {
+			urgent[i].Priority = 10
+		}
+	}
+	return urgent
 }
 
 // A Shape describes a workload by what was published about a cluster. The papers give means, medians
