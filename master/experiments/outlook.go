@@ -33,7 +33,31 @@ func OutlookOf(e Experiment) (w v1.SearchOutlook, err error) {
 			w.Says = append(w.Says, frontText(f))
 		}
 	}
+	if g := o.Gain; g != nil {
+		w.Gain = &v1.SearchGain{Of: g.Of, Trials: g.Trials, Gain: g.Gain, Better: g.Better, Enough: g.Enough, Stopped: g.Stopped}
+		w.Says = append(w.Says, gainText(g))
+	}
 	return w, nil
+}
+
+// gainText says what further trials would bring, or that none are created because of it.
+func gainText(g *search.GainOutlook) string {
+	more, by := "another trial", ""
+	if g.Trials > 1 {
+		more = fmt.Sprintf("another %d trials", g.Trials)
+	}
+	if g.Gain > 0 {
+		by = fmt.Sprintf(" by %s %% or more", short(100*g.Gain))
+	}
+	if g.Stopped {
+		return fmt.Sprintf("the search created no further trials, because %s would improve the best result%s with a probability of only %.0f %% (searcher.stop_when; estimated from %s)",
+			more, by, 100*g.Enough, spelling.Count(g.Of, "trial"))
+	}
+	text := fmt.Sprintf("%s would improve the best result with a probability of %.0f %%", more, 100*g.Better)
+	if by != "" {
+		text += fmt.Sprintf(", and%s with %.0f %%", by, 100*g.Enough)
+	}
+	return text + fmt.Sprintf(" (estimated from %s)", spelling.Count(g.Of, "trial"))
 }
 
 // frontText says what a search with several metrics has found: "3 results are on the front of loss, ms; of 20 trials, 12 found one that keeps the bounds (ms at

@@ -9,6 +9,7 @@ import (
 type Outlook struct {
 	Budget *BudgetOutlook `json:"budget,omitempty"` // nil: the search has no budget
 	Front  *FrontOutlook  `json:"front,omitempty"`  // nil: the search has one metric
+	Gain   *GainOutlook   `json:"gain,omitempty"`   // nil: the search does not know yet what further trials would bring
 }
 
 // A BudgetOutlook is what a search has spent of its budget.
@@ -23,6 +24,9 @@ type BudgetOutlook struct {
 // Outlook returns the outlook of the search.
 func (s *Search) Outlook() Outlook {
 	o := Outlook{Front: s.goals.outlook()}
+	if p := s.trialSet.prospects; p != nil {
+		o.Gain = p.newest
+	}
 	if p := s.trialSet.spending; p != nil {
 		b := &BudgetOutlook{Unit: "hours", Limit: hoursOf(p.limit), Spent: hoursOf(p.spent()), Over: p.over}
 		if p.bySlots {

@@ -156,6 +156,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	}
 	s.learns = len(c.LearnFrom) > 0
 	s.trialSet.spending = newSpending(c)
+	s.trialSet.prospects = newProspects(c, s.trialSet.model != nil || c.ByProgram())
 	if s.awaits = s.learns; !s.awaits {
 		s.method.Start(&s.trialSet)
 	}
@@ -178,6 +179,7 @@ func (s *Search) Apply(e Event) error {
 		return fmt.Errorf("search event %d comes before what the search learns from earlier experiments", e.Seq)
 	}
 	defer s.economize()
+	defer s.consider()
 	switch e.Kind {
 	case Learned:
 		return s.learned(e)
@@ -231,6 +233,7 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 		s.note(trial, v)
 	case v.Metric != nil:
 		s.rank(trial, *v.Metric)
+		s.trialSet.prospects.result(trial, s.sign**v.Metric)
 	}
 	if t.exited != "" || t.stop || t.fail != "" {
 		return
@@ -258,6 +261,9 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 		return
 	}
 	t.exited = reason
+	if reason != lifecycle.ExitInvalidHP {
+		s.trialSet.prospects.halted(t, reason == lifecycle.ExitDone)
+	}
 	s.trialSet.leave(trial)
 	if p := s.trialSet.spending; p != nil && reason == lifecycle.ExitDone {
 		p.completed(trial, p.full)
@@ -343,7 +349,7 @@ func failure(trials int) string {
 
 // Planned returns how many trials the search will have created at its end.
 func (s *Search) Planned() int {
-	if s.Over() {
+	if s.Over() || s.trialSet.prospects.done() {
 		return s.Len()
 	}
 	if p := s.trialSet.program; p != nil && p.last {

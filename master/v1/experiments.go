@@ -213,7 +213,18 @@ type GetExperimentResponse struct {
 type SearchOutlook struct {
 	Budget *SearchBudget `json:"budget"` // null: it has no budget
 	Front  *SearchFront  `json:"front"`  // null: it has one metric
+	Gain   *SearchGain   `json:"gain"`   // null: it makes no estimate, or has too few results yet
 	Says   []string      `json:"says"`   // the same in words
+}
+
+// SearchGain is an estimate of what further trials would bring.
+type SearchGain struct {
+	Of      int     `json:"of"`      // trials of whose results it is
+	Trials  int     `json:"trials"`  // further ones
+	Gain    float64 `json:"gain"`    // as a part of the best result
+	Better  float64 `json:"better"`  // probability that they find a better result
+	Enough  float64 `json:"enough"`  // probability that they find one that is better by this gain
+	Stopped bool    `json:"stopped"` // searcher.stop_when: no further trial is created
 }
 
 // SearchFront is the Pareto front of a search with several metrics.

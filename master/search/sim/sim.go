@@ -60,6 +60,13 @@ type Result struct {
 	Seconds float64              // in which at least one trial trained, if the search has a budget
 	Done    bool                 // the search ended before the budget
 	Front   []search.FrontResult // of a search with several metrics
+	Gains   []Gain               // what the search said about further trials
+}
+
+// Gain is what the search said about further trials, and its best result at that time.
+type Gain struct {
+	search.GainOutlook
+	Best float64
 }
 
 // Trial is the result of one trial.
@@ -78,6 +85,7 @@ type Point struct {
 	Trained int64 // length of training of all trials until then
 	Trial   int
 	At      int64 // length of training of this trial, with that of the checkpoint with which it began
+	Tried   int   // trials that had run, and did not run then
 	Metric  float64
 }
 
@@ -306,7 +314,10 @@ func (w *world) report(trial int) error {
 	}
 	if best, m := w.s.Best(); m != nil {
 		if n := len(w.out.Trace); n == 0 || w.out.Trace[n-1].Trial != best || w.out.Trace[n-1].Metric != *m {
-			w.out.Trace = append(w.out.Trace, Point{int64(w.now), w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, *m})
+			w.out.Trace = append(w.out.Trace, Point{int64(w.now), w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, w.s.Tried(), *m})
+		}
+		if g := w.s.Outlook().Gain; g != nil && (len(w.out.Gains) == 0 || w.out.Gains[len(w.out.Gains)-1].GainOutlook != *g) {
+			w.out.Gains = append(w.out.Gains, Gain{*g, *m})
 		}
 	}
 	if w.state[trial] == running && t.Trained >= w.full && w.s.Trial(trial).Target == 0 {
