@@ -114,6 +114,9 @@ type Searcher struct {
 	// StopWhen is when the search creates no further trials; nil: it creates all.
 	StopWhen *ending.StopWhen `json:"stop_when" of:"random? adaptive_asha? async_halving?"`
 
+	// Repeat is which configurations the search trains again at its end; nil: none.
+	Repeat *ending.Repeat `json:"repeat" of:"random? grid? adaptive_asha? async_halving?"`
+
 	TrainStragglers bool    `json:"train_stragglers" of:"sync_halving adaptive" default:"true"`
 	Unit            *string `json:"unit" of:"custom"`
 }
@@ -158,7 +161,8 @@ func (s Searcher) check(k *checker, at string) {
 		Program: s.ByProgram(), Revision: s.Revision, Trials: s.MaxTrials}) {
 		k.fail(document.Join(at, p.At), p.Message, p.Hint)
 	}
-	for _, p := range s.StopWhen.Problems(ending.Beside{Searcher: s.Name, Metrics: len(s.Metrics), Trials: s.MaxTrials}) {
+	beside := ending.Beside{Metrics: len(s.Metrics), Trials: s.MaxTrials}
+	for _, p := range append(s.StopWhen.Problems(beside), s.Repeat.Problems(beside)...) {
 		k.fail(document.Join(at, p.At), p.Message, p.Hint)
 	}
 	if s.SourceTrialID != nil && *s.SourceTrialID < 1 {

@@ -80,6 +80,7 @@ func (s *Search) reconfigure(cfg expconf.Config) error {
 	sign := signOf(cfg)
 	anew := cfg.Searcher.Metric != s.name || sign != s.sign
 	s.trialSet.prospects.reconfigured(cfg.Searcher, anew)
+	s.repeats.reconfigured(sign, anew)
 	if anew {
 		s.bestTrial, s.bestMetric = 0, nil
 	}

@@ -84,7 +84,7 @@ func (r *TrialSet) ready(to float64) bool {
 	if p := r.spending; p != nil && to == 0 {
 		to = p.full
 	}
-	return r.proposed() && r.spending.fits(-1, to) && !r.prospects.done()
+	return !r.sealed && r.proposed() && r.spending.fits(-1, to) && !r.prospects.done()
 }
 
 func (r *TrialSet) proposed() bool {
@@ -317,7 +317,7 @@ func (p *program) before(r *TrialSet, key string) (map[string]any, bool) {
 // Free is how many proposals the search needs now: so many further trials would begin.
 func (s *Search) Free() int {
 	m, ok := s.method.(filler)
-	if !ok || !s.ByProgram() || s.trialSet.exhausted() || s.Over() {
+	if !ok || !s.ByProgram() || s.trialSet.exhausted() || s.trialSet.sealed || s.Over() {
 		return 0
 	}
 	return m.Free(&s.trialSet)
@@ -326,7 +326,7 @@ func (s *Search) Free() int {
 // Room is how many further proposals the search accepts now.
 func (s *Search) Room() int {
 	p := s.trialSet.program
-	if p == nil || p.last || s.Over() || s.trialSet.prospects.done() {
+	if p == nil || p.last || s.Over() || s.trialSet.sealed || s.trialSet.prospects.done() {
 		return 0
 	}
 	first := max(len(s.trialSet.trials), len(s.trialSet.domain.starts)) // trials of start_with need no proposal

@@ -117,10 +117,10 @@ func (s *Search) Tried() int {
 func (s *Search) consider() {
 	r := &s.trialSet
 	p := r.prospects
-	if p == nil || p.enough || p.tried < firstEstimate || p.rungs && p.whole < minWhole {
+	if p == nil || p.enough || r.sealed || p.tried < firstEstimate || p.rungs && p.whole < minWhole {
 		return
 	}
-	last := p.tried == len(r.trials) && s.Planned() == len(r.trials) && (p.newest == nil || p.newest.Of < p.tried)
+	last := p.tried == len(r.trials) && s.plannedOfMethod() == len(r.trials) && (p.newest == nil || p.newest.Of < p.tried)
 	if p.tried < p.next && !last {
 		return
 	}
@@ -130,7 +130,7 @@ func (s *Search) consider() {
 		return
 	}
 	p.newest = &GainOutlook{Of: p.tried, Trials: p.more, Gain: p.least, Better: round(e.Better), Enough: round(e.Enough)}
-	if p.stops && e.Enough < p.probability && s.MayGrow() {
+	if p.stops && e.Enough < p.probability && s.plannedOfMethod() > len(r.trials) {
 		p.enough, p.newest.Stopped = true, true
 		if m, ok := s.method.(filler); ok {
 			m.Fill(r) // trials that wait for results of trials that will not be

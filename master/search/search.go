@@ -96,6 +96,7 @@ type Search struct {
 	learns   bool   // from earlier experiments
 	awaits   bool   // what it learns from them: it has no trials before the Learned event
 
+	repeats     *repeats
 	goals       *goals  // nil: the search has one metric
 	name        string  // searcher.metric
 	sign        float64 // -1 if a larger metric is better, else 1
@@ -123,6 +124,8 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 		s.trialSet.model = newModel(d, cfg.Searcher.Revision)
 	}
 	c := cfg.Searcher
+	c.MaxTrials -= c.Repeat.Trials()
+	s.repeats = newRepeats(c, s.sign)
 	s.goals = newGoals(c.Metrics)
 	s.trialSet.several = s.goals != nil
 	if c.ByProgram() {
@@ -178,8 +181,7 @@ func (s *Search) Apply(e Event) error {
 	if s.awaits && e.Kind != Learned {
 		return fmt.Errorf("search event %d comes before what the search learns from earlier experiments", e.Seq)
 	}
-	defer s.economize()
-	defer s.consider()
+	defer s.goOn()
 	switch e.Kind {
 	case Learned:
 		return s.learned(e)
@@ -224,6 +226,13 @@ func (s *Search) Apply(e Event) error {
 	return nil
 }
 
+// goOn is called after each event.
+func (s *Search) goOn() {
+	s.consider()
+	s.economize()
+	s.repeat()
+}
+
 // validated applies a result. Results of trials that were told to end are ignored, except
 // that a late result may still be the best one.
 func (s *Search) validated(t *entry, trial int, v Validation) {
@@ -231,8 +240,11 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	case s.goals != nil:
 		v = s.goals.whole(trial, v)
 		s.note(trial, v)
+	case v.Metric != nil && s.repeats.owns(trial):
+		s.repeats.note(trial, s.sign**v.Metric)
 	case v.Metric != nil:
 		s.rank(trial, *v.Metric)
+		s.repeats.note(trial, s.sign**v.Metric)
 		s.trialSet.prospects.result(trial, s.sign**v.Metric)
 	}
 	if t.exited != "" || t.stop || t.fail != "" {
@@ -244,7 +256,7 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	if why == "" && s.judged {
 		if r.At, why = s.lengthGauge.at(v, func() map[string]any { return s.trialSet.hparams(trial) }); why == "" {
 			r.Length = v.Length
-			s.method.Validated(&s.trialSet, trial, r)
+			s.hear(trial, r)
 			return
 		}
 	}
@@ -252,8 +264,17 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	case why != "" && s.judged:
 		t.fail = why
 	case why == "":
-		s.method.Validated(&s.trialSet, trial, r)
+		s.hear(trial, r)
 	}
+}
+
+// hear passes a result on to the method, or to the repeats.
+func (s *Search) hear(trial int, r Result) {
+	if s.repeats.owns(trial) {
+		s.repeats.validated(&s.trialSet, trial, r)
+		return
+	}
+	s.method.Validated(&s.trialSet, trial, r)
 }
 
 func (s *Search) exited(t *entry, trial int, reason string) {
@@ -274,6 +295,10 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 		s.trialSet.failed++
 	case lifecycle.ExitCanceled:
 		s.trialSet.canceled++
+	}
+	if s.repeats.owns(trial) {
+		s.trialSet.resumeNext(trial)
+		return
 	}
 	s.method.Exited(&s.trialSet, trial, reason)
 }
@@ -349,6 +374,14 @@ func failure(trials int) string {
 
 // Planned returns how many trials the search will have created at its end.
 func (s *Search) Planned() int {
+	if s.repeated() {
+		return s.Len()
+	}
+	return max(s.repeats.planned(s.plannedOfMethod()), s.Len())
+}
+
+// plannedOfMethod is Planned without repeats.
+func (s *Search) plannedOfMethod() int {
 	if s.Over() || s.trialSet.prospects.done() {
 		return s.Len()
 	}

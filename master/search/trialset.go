@@ -16,6 +16,7 @@ type TrialSet struct {
 	spending  *spending  // of its budget; nil: it has none
 	prospects *prospects // of further trials; nil: the search makes no estimates
 	program   *program   // what a program proposes; nil: the search draws itself
+	sealed    bool       // only repeats are created any more
 	several   bool       // results have several metrics
 	layout    *layout    // how hyperparameters are packed; made at the first use
 	random    *drawn     // the source of random hyperparameters for the current space; made at the first use

@@ -52,15 +52,16 @@ type Costs struct {
 // Result is the result of a simulation.
 type Result struct {
 	Trials  []Trial
-	Trace   []Point              // one for each new best result
-	Time    int64                // when the search or the budget ended
-	Trained int64                // length of training of all trials together
-	Events  int                  // applied to the search
-	Slots   float64              // slot-seconds, if the search has a budget
-	Seconds float64              // in which at least one trial trained, if the search has a budget
-	Done    bool                 // the search ended before the budget
-	Front   []search.FrontResult // of a search with several metrics
-	Gains   []Gain               // what the search said about further trials
+	Trace   []Point               // one for each new best result
+	Time    int64                 // when the search or the budget ended
+	Trained int64                 // length of training of all trials together
+	Events  int                   // applied to the search
+	Slots   float64               // slot-seconds, if the search has a budget
+	Seconds float64               // in which at least one trial trained, if the search has a budget
+	Done    bool                  // the search ended before the budget
+	Front   []search.FrontResult  // of a search with several metrics
+	Repeats *search.RepeatOutlook // of a search that trained its best configurations again
+	Gains   []Gain                // what the search said about further trials
 }
 
 // Gain is what the search said about further trials, and its best result at that time.
@@ -140,6 +141,7 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	}
 	err = w.run()
 	w.out.Front = s.Front()
+	w.out.Repeats = s.Outlook().Repeats
 	return w.out, err
 }
 
