@@ -9,10 +9,12 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestClothesOnSixteenSlots trains a published configuration without changes: 16 workers on two nodes of eight slots.
 func TestClothesOnSixteenSlots(t *testing.T) {
+	turn.First(t)
 	rig.Long(t)
 	needsMounts(t)
 	python := kerasPython(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
 )
 
@@ -85,6 +86,7 @@ type large struct {
 // run among nodes of both kinds and of another region; only their program is another. Each runs whole on the right nodes, or
 // waits with the reason; the large one is paused and continued, and leaves for one that is more important.
 func TestNinetySixSlots(t *testing.T) {
+	turn.Second(t)
 	rig.Long(t)
 	networks := rig.NewSwitch(t)
 	r, dir := rig.NewOwn(t, "large")

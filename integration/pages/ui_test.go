@@ -54,11 +54,30 @@ with core.init() as context:
         time.sleep(0.2)
 `
 
+// uiFront is a search with two metrics: the wide trials are better and slower, and the widest is too slow.
+const uiFront = `
+import determined
+from determined import core
+with core.init() as context:
+    width = determined.get_cluster_info().trial.hparams["width"]
+    context.train.report_validation_metrics(10, {"val_loss": 1 / width, "latency": float(width)})
+`
+
+const uiFrontConfig = `name: ui-front
+entrypoint: python3 train.py
+hyperparameters: {width: {type: categorical, vals: [1, 4, 9]}}
+searcher: {name: grid, metrics: [{name: val_loss}, {name: latency, at_most: 5}], max_length: {batches: 10}}
+`
+
 // TestUI is what people do with the pages, in a real browser with a real master.
 func TestUI(t *testing.T) {
 	rig.BrowserTools(t)
 	r := rig.Start(t)
-	inBrowser(t, r, "test/browser.mjs", uiWorld(t, r, "ui"))
+	front := r.Submit(t, uiFrontConfig, rig.Script(uiFront))
+	world := uiWorld(t, r, "ui")
+	r.WaitState(t, front, v1.ExperimentStateCompleted)
+	world["front"] = front
+	inBrowser(t, r, "test/browser.mjs", world)
 }
 
 // inBrowser runs a script of webui with a world for it.

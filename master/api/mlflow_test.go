@@ -88,6 +88,13 @@ func TestMLflowKeepsTeamsApart(t *testing.T) {
 		viewer.post(mlflowPath(call), body).fails(403, "PERMISSION_DENIED", "")
 	}
 	one.post(mlflowPath("experiments/create"), `{"name":"team 0/birds"}`).fails(400, "RESOURCE_ALREADY_EXISTS", "already exists")
+	for _, name := range []string{"Team 0/birds", "tema 0/birds", "team0/birds"} { // a name with a mistake is no project elsewhere
+		admin.post(mlflowPath("experiments/create"), fmt.Sprintf(`{"name":%q}`, name)).fails(400, "INVALID_PARAMETER_VALUE", `did you mean "team 0"?`)
+	}
+	for _, name := range []string{"team 2/birds", "MLflow/team0/birds", "squad/birds"} {
+		admin.post(mlflowPath("experiments/create"), fmt.Sprintf(`{"name":%q}`, name)).ok()
+	}
+	admin.get(mlflowPath("experiments/get-by-name?experiment_name=team0%2Fbirds")).ok()
 	admin.post("/api/v1/workspaces/"+places[1]+"/archive", "").ok()
 	admin.post(mlflowPath("experiments/create"), `{"name":"team 1/more"}`).fails(400, "INVALID_PARAMETER_VALUE", `workspace "team 1" is archived; unarchive it first`)
 	admin.post("/api/v1/workspaces/"+places[1]+"/unarchive", "").ok()
@@ -497,6 +504,32 @@ func TestMLflowRunsAreCreatedWhole(t *testing.T) {
 	if run := me.newMLflowRun("1"); run == "" {
 		t.Error("no run")
 	}
+}
+
+// TestMLflowMetricOfARun: tags name the metric by which lists show a run.
+func TestMLflowMetricOfARun(t *testing.T) {
+	r := newRig(t)
+	me := r.user("admin")
+	tag := func(key, value string) string {
+		return fmt.Sprintf(`{"experiment_id":"1","key":%q,"value":%q}`, key, value)
+	}
+	shown := func(tags string) string {
+		t.Helper()
+		me.post(mlflowPath("runs/create"), `{"experiment_id":"1","tags":[`+tags+`]}`).ok()
+		return r.text(`SELECT concat_ws(' ', config #>> '{searcher,metric}', config #>> '{searcher,smaller_is_better}') FROM experiments ORDER BY id DESC LIMIT 1`)
+	}
+	is := func(tags, want string) {
+		t.Helper()
+		if got := shown(tags); got != want {
+			t.Errorf("with the tags %s it is shown by %s, want %s", tags, got, want)
+		}
+	}
+	is("", "loss true")
+	me.post(mlflowPath("experiments/set-experiment-tag"), tag("detent.metric", "val_accuracy")).ok()
+	me.post(mlflowPath("experiments/set-experiment-tag"), tag("detent.smaller_is_better", "false")).ok()
+	is("", "val_accuracy false")
+	is(`{"key":"detent.metric","value":"val_loss"},{"key":"detent.smaller_is_better","value":"True"}`, "val_loss true")
+	me.post(mlflowPath("runs/create"), `{"experiment_id":"1","tags":[{"key":"detent.smaller_is_better","value":"perhaps"}]}`).fails(400, "INVALID_PARAMETER_VALUE", `"perhaps" is neither true nor false`)
 }
 
 // TestMLflowEndTimes: a run has ended when its program says, but not before it started and not in the future.

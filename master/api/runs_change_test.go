@@ -65,7 +65,7 @@ func TestRunsAreKilledPausedAndResumed(t *testing.T) {
 	if desired() != "active" {
 		t.Error("the experiment is not active")
 	}
-	r.wants("resume what is over", me.outcome("resume", namedRuns(one)), map[int]string{one: fmt.Sprintf("Failed to resume associated experiment: experiment %s is completed: there is nothing to activate",
+	r.wants("resume what is over", me.outcome("resume", namedRuns(one)), map[int]string{one: fmt.Sprintf("Failed to resume associated experiment: experiment %s is completed: there is nothing to activate; `det experiment continue %[1]s` lets it go on",
 		r.text(`SELECT experiment_id::text FROM trials WHERE id = $1`, one))})
 	r.wants("nothing", me.outcome("pause", `"projectId":1,"runIds":[]`), map[int]string{})
 	me.post("/api/v1/runs/kill", `{`+namedRuns(one)+`,"filter":"{}"}`).says(400, "run id list must be empty")

@@ -28,3 +28,8 @@ func OldUploads(ctx context.Context, db *database.DB) ([]string, error) {
 func AppendPart(ctx context.Context, folder *os.Root, to *os.File, part string, size int64) error {
 	return partedFolder{folderSource{folder}}.appendTo(ctx, to, part, size)
 }
+
+// DropFolder removes the parts of an upload in a folder.
+func DropFolder(ctx context.Context, folder *os.Root, store string) error {
+	return partedFolder{folderSource{folder}}.drop(ctx, "a.bin", store)
+}

@@ -10,16 +10,17 @@ import (
 
 // An upload is a file that a program sends in parts.
 type upload struct {
-	ID         string `db:"id"`
-	Checkpoint string `db:"checkpoint"`
-	Name       string `db:"name"`
-	Parts      int    `db:"parts"`
-	Store      string `db:"store"`
-	Finished   bool   `db:"finished"`
-	Size       *int64 `db:"size"` // of all parts, since a request began to complete the file
+	ID         string    `db:"id"`
+	Checkpoint string    `db:"checkpoint"`
+	Name       string    `db:"name"`
+	Parts      int       `db:"parts"`
+	Store      string    `db:"store"`
+	Finished   bool      `db:"finished"`
+	Size       *int64    `db:"size"` // of all parts, since a request began to complete the file
+	CreatedAt  time.Time `db:"created_at"`
 }
 
-const uploadColumns = `SELECT u.id::text, u.checkpoint::text, u.name, u.parts, u.store, u.finished, u.size FROM logged_uploads u`
+const uploadColumns = `SELECT u.id::text, u.checkpoint::text, u.name, u.parts, u.store, u.finished, u.size, u.created_at FROM logged_uploads u`
 
 // addUpload records an upload before it begins in the store. Requests for one checkpoint wait for each other, so that they do not pass the limit together.
 func addUpload(ctx context.Context, db *database.DB, checkpoint, name string, parts int) (id string, err error) {
@@ -34,9 +35,9 @@ func addUpload(ctx context.Context, db *database.DB, checkpoint, name string, pa
 	return id, err
 }
 
-// startUpload records the store's name of an upload.
-func startUpload(ctx context.Context, db *database.DB, id, store string) error {
-	ok, err := changedUpload(ctx, db, `UPDATE logged_uploads SET store = $2 WHERE id = $1 RETURNING true`, id, store)
+// startUpload records the store's name of an upload, and whether parts may come late.
+func startUpload(ctx context.Context, db *database.DB, id, store string, late bool) error {
+	ok, err := changedUpload(ctx, db, `UPDATE logged_uploads SET store = $2, late = $3 WHERE id = $1 RETURNING true`, id, store, late)
 	if err == nil && !ok {
 		err = fault.New(fault.Conflict, "the checkpoint of the file was removed meanwhile")
 	}
@@ -60,12 +61,12 @@ func uploadOf(ctx context.Context, db *database.DB, checkpoint, name, id string)
 	if !validUUID(id) || checkpoint == "" {
 		return upload{}, none
 	}
-	u, err := database.Row[upload](ctx, db, "upload", uploadColumns+` WHERE u.id = $1 AND u.checkpoint = $2 AND u.name = $3`, id, checkpoint, name)
+	u, err := database.Row[upload](ctx, db, "upload", uploadColumns+` WHERE u.id = $1 AND u.checkpoint = $2 AND u.name = $3 AND NOT u.aborted`, id, checkpoint, name)
 	return u, database.Missing(err, none)
 }
 
-// sizeUpload records how many bytes the parts have together.
-func sizeUpload(ctx context.Context, db *database.DB, id string, size int64) error {
+// sizeUpload records how many bytes the parts have together; nil: the store has not made the file of them.
+func sizeUpload(ctx context.Context, db *database.DB, id string, size *int64) error {
 	return db.Exec(ctx, `UPDATE logged_uploads SET size = $2 WHERE id = $1`, id, size)
 }
 
@@ -95,19 +96,25 @@ func changedUpload(ctx context.Context, db *database.DB, sql string, args ...any
 func finishUpload(ctx context.Context, db *database.DB, id string) error {
 	return db.Exec(ctx, `
 		WITH done AS (UPDATE logged_uploads SET finished = true WHERE id = $1 RETURNING checkpoint, name)
-		DELETE FROM logged_uploads o USING done WHERE o.checkpoint = done.checkpoint AND o.name = done.name AND o.finished AND o.id <> $1`, id)
+		DELETE FROM logged_uploads o USING done WHERE o.checkpoint = done.checkpoint AND o.name = done.name AND o.finished AND NOT o.late AND o.id <> $1`, id)
 }
 
+// removeUpload removes an upload whose parts were removed. Where parts may come late, its row stays until that is over, and counts for the limit of its checkpoint.
 func removeUpload(ctx context.Context, db *database.DB, id string) error {
-	return db.Exec(ctx, `WITH a AS (DELETE FROM abandoned_uploads WHERE id = $1) DELETE FROM logged_uploads WHERE id = $1`, id)
+	return db.Exec(ctx, `
+		WITH a AS (DELETE FROM abandoned_uploads WHERE id = $1 AND NOT (late AND abandoned_at > now() - $2::interval)),
+		kept AS (UPDATE logged_uploads SET aborted = true, size = NULL, sent = 0 WHERE id = $1 AND late AND created_at > now() - $2::interval)
+		DELETE FROM logged_uploads WHERE id = $1 AND NOT (late AND created_at > now() - $2::interval)`, id, uploadLife+lateBy)
 }
 
 // forgetUploads removes complete uploads about which no client asks any more, and those of deleted experiments whose storage has kept the parts for too long.
 func forgetUploads(ctx context.Context, db *database.DB, finished, abandoned time.Duration) error {
-	err := db.Exec(ctx, `DELETE FROM logged_uploads WHERE ctid = ANY(ARRAY(SELECT ctid FROM logged_uploads WHERE finished AND created_at < now() - $1::interval LIMIT 20000))`, finished)
+	err := db.Exec(ctx, `DELETE FROM logged_uploads WHERE ctid = ANY(ARRAY(SELECT ctid FROM logged_uploads
+		WHERE finished AND created_at < now() - CASE WHEN late THEN $2::interval ELSE $1::interval END LIMIT 20000))`, finished, abandoned)
 	if err == nil {
 		err = db.Exec(ctx, `DELETE FROM abandoned_uploads WHERE ctid = ANY(ARRAY(
-			SELECT ctid FROM abandoned_uploads WHERE tried_at IS NOT NULL AND abandoned_at < now() - $1::interval LIMIT 20000))`, abandoned)
+			SELECT ctid FROM abandoned_uploads
+			WHERE abandoned_at < now() - 2 * $1::interval OR tried_at IS NOT NULL AND abandoned_at < now() - $1::interval LIMIT 20000))`, abandoned)
 	}
 	return err
 }
@@ -125,19 +132,22 @@ type oldUpload struct {
 	Storage   []byte `db:"storage"`
 }
 
-// oldUploads are some uploads that began so long ago, and those whose files are being removed, unless their removal was tried since some time: of each
+// oldUploads are some uploads that began so long ago, also complete ones to whose storage parts may have come late, and those whose files are being removed, unless their removal was tried since some time: of each
 // owner one, then the second of each, and so on.
 func oldUploads(ctx context.Context, db *database.DB, age time.Duration, since time.Time) ([]oldUpload, error) {
 	return database.Rows[oldUpload](ctx, db, `
 		WITH old AS (
-			SELECT u.id, u.checkpoint, u.name, u.parts, u.store, u.size, u.created_at, u.tried_at, false AS abandoned, e.owner_id,
-				jsonb_build_object('name', 'x', 'reproducibility', jsonb_build_object('experiment_seed', 0), 'checkpoint_storage', e.config -> 'checkpoint_storage') AS config, s.config AS storage
+			SELECT u.id, u.checkpoint, u.name, u.parts, u.store, u.finished, u.size, u.created_at, u.tried_at, false AS abandoned, e.owner_id, e.id AS experiment, k.storage_id
 			FROM logged_uploads u JOIN checkpoints k ON k.uuid = u.checkpoint JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-			LEFT JOIN storage_backends s ON s.id = k.storage_id
-			WHERE NOT u.finished AND (u.created_at < now() - $1::interval OR k.state = 'DELETED' OR e.desired = 'deleted')
+			WHERE (NOT u.finished OR u.late) AND (u.created_at < now() - $1::interval OR k.state = 'DELETED' OR e.desired = 'deleted')
 			UNION ALL
-			SELECT id, checkpoint, name, parts, store, size, abandoned_at, tried_at, true, owner_id, config, storage FROM abandoned_uploads),
-		turns AS (SELECT *, row_number() OVER (PARTITION BY owner_id ORDER BY tried_at NULLS FIRST, created_at) AS turn FROM old WHERE coalesce(tried_at < $2, true))
-		SELECT id::text, checkpoint::text, name, parts, store, false AS finished, size, abandoned, config, storage FROM turns
-		ORDER BY turn, tried_at NULLS FIRST, created_at LIMIT 100`, age, since)
+			SELECT id, checkpoint, name, parts, store, false, size, abandoned_at, tried_at, true, owner_id, NULL, NULL FROM abandoned_uploads),
+		turns AS (SELECT *, row_number() OVER (PARTITION BY owner_id ORDER BY tried_at NULLS FIRST, created_at) AS turn FROM old WHERE coalesce(tried_at < $2, true)),
+		chosen AS MATERIALIZED (SELECT * FROM turns ORDER BY turn, tried_at NULLS FIRST, created_at LIMIT 100),
+		place AS MATERIALIZED ( -- a configuration may be large, and is read once
+			SELECT e.id, jsonb_build_object('name', 'x', 'reproducibility', jsonb_build_object('experiment_seed', 0), 'checkpoint_storage', e.config -> 'checkpoint_storage') AS config
+			FROM experiments e WHERE e.id IN (SELECT experiment FROM chosen))
+		SELECT s.id::text, s.checkpoint::text, s.name, s.parts, s.store, s.finished, s.size, s.created_at, s.abandoned, coalesce(a.config, p.config) AS config, coalesce(a.storage, b.config) AS storage
+		FROM chosen s LEFT JOIN place p ON p.id = s.experiment LEFT JOIN storage_backends b ON b.id = s.storage_id LEFT JOIN abandoned_uploads a ON s.abandoned AND a.id = s.id
+		ORDER BY s.turn, s.tried_at NULLS FIRST, s.created_at`, age, since)
 }

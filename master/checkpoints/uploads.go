@@ -22,6 +22,7 @@ const (
 	maxUploads     = 100            // of a run or a model at once
 	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
 	linkLife       = time.Hour      // and for a download
+	lateBy         = time.Hour      // and how long a part that began then may take
 	uploadsLast    = 2 * 24 * time.Hour
 	dropWithin     = 30 * time.Second   // the removal of the parts of one file: its storage may be away
 	dropAllWithin  = 2 * time.Minute    // and of those of all, for whose end other chores wait
@@ -43,6 +44,8 @@ type PartedBucket interface {
 	MeasureParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
 	FinishParts(ctx context.Context, key, id string, n int, most int64) (size int64, err error)
 	DropParts(ctx context.Context, key, id string) error
+	// LateParts reports whether the store accepts parts also after FinishParts or DropParts.
+	LateParts() bool
 }
 
 // partedTarget is a target that can be written in parts. An upload has the name that begin gives it.
@@ -55,6 +58,7 @@ type partedTarget interface {
 	finish(ctx context.Context, name, store string, n int, most int64) (size int64, err error)
 	tidy(ctx context.Context, name, store string) error // removes what finish has left
 	drop(ctx context.Context, name, store string) error
+	late() bool // parts may come after finish or drop
 	link(ctx context.Context, name string) (string, error)
 }
 
@@ -86,7 +90,7 @@ func (d Deps) beginParts(ctx context.Context, to partedTarget, name, upload stri
 	if err != nil {
 		return nil, err
 	}
-	if err = startUpload(ctx, d.DB, upload, store); err == nil {
+	if err = startUpload(ctx, d.DB, upload, store, to.late()); err == nil {
 		addresses, err = to.signParts(ctx, name, store, parts)
 	}
 	if err != nil {
@@ -185,19 +189,23 @@ func (d Deps) finishHeld(ctx context.Context, id, name, upload string) error {
 func (d Deps) whole(ctx context.Context, to partedTarget, u upload, most int64) (int64, error) {
 	size, err := to.measure(ctx, u.Name, u.Store, u.Parts, most)
 	if err == nil {
-		err = sizeUpload(ctx, d.DB, u.ID, size)
+		err = sizeUpload(ctx, d.DB, u.ID, &size)
 	}
 	if err == nil {
 		size, err = to.finish(ctx, u.Name, u.Store, u.Parts, most)
 	}
-	if err == nil || u.Size == nil || !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
+	switch {
+	case u.Size == nil && fault.Is(err, fault.Invalid): // no request has made the file
+		return 0, errors.Join(err, sizeUpload(context.WithoutCancel(ctx), d.DB, u.ID, nil))
+	case err == nil || u.Size == nil || !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid):
 		return size, err
 	}
 	body, info, missing := to.open(ctx, u.Name)
 	if missing != nil {
 		return 0, err
 	}
-	if info.folder || info.size != *u.Size {
+	older := !info.modified.IsZero() && info.modified.Before(u.CreatedAt.Truncate(time.Second)) // stores tell the second
+	if info.folder || info.size != *u.Size || older {
 		return 0, errors.Join(err, body.Close())
 	}
 	return info.size, body.Close()
@@ -333,6 +341,8 @@ func (o partedObjects) tidy(context.Context, string, string) error { return nil 
 func (o partedObjects) finish(ctx context.Context, name, store string, n int, most int64) (int64, error) {
 	return o.to.FinishParts(ctx, o.prefix+name, store, n, most)
 }
+
+func (o partedObjects) late() bool { return o.to.LateParts() }
 
 func (o partedObjects) drop(ctx context.Context, name, store string) error {
 	return o.to.DropParts(ctx, o.prefix+name, store)

@@ -20,7 +20,7 @@ func (d Deps) dropParts(ctx context.Context, k Checkpoint, u upload) error {
 		if u.Store != "" {
 			err = to.drop(ctx, u.Name, u.Store)
 		}
-		if err == nil && u.Size != nil { // the store may have made the file
+		if err == nil && u.Size != nil && !u.Finished { // the store may have made the file
 			err = d.removeUnrecorded(ctx, to, u.Checkpoint, u.Name)
 		}
 		err = errors.Join(err, to.Close())
@@ -65,13 +65,16 @@ func (d Deps) dropOld(ctx context.Context, u oldUpload) error {
 	defer cancel()
 	k := Checkpoint{UUID: u.Checkpoint, Config: u.Config, Storage: u.Storage}
 	var err error
-	if u.Abandoned { // nobody can complete it
+	if u.Abandoned || u.Finished { // nobody can complete it
 		err = d.dropParts(within, k, u.upload)
 	} else {
 		_, err = d.holding(within, u.ID, func(ctx context.Context) error {
 			now, err := uploadOf(ctx, d.DB, u.Checkpoint, u.Name, u.ID)
+			if fault.Is(err, fault.NotFound) { // aborted, or removed
+				return d.dropParts(ctx, k, u.upload)
+			}
 			if err != nil || now.Finished {
-				return database.Missing(err, nil)
+				return err
 			}
 			return d.dropParts(ctx, k, now)
 		})

@@ -127,9 +127,64 @@ func (f partedFolder) appendTo(ctx context.Context, file *os.File, part string, 
 	return nil
 }
 
-func (f partedFolder) drop(_ context.Context, name, store string) error {
-	if err := f.RemoveAll(store); err != nil {
-		return unwritten(err, name)
+func (f partedFolder) late() bool { return false }
+
+// dropAtOnce is how many names of a folder are read at once.
+const dropAtOnce = 1000
+
+// drop removes the folder of an upload. A program may have put millions of files into it, and folders as deep as it likes: the removal stops when its time is over,
+// and the next one continues.
+func (f partedFolder) drop(ctx context.Context, name, store string) error {
+	for {
+		again, err := f.removeSome(ctx, store, store)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return unwritten(err, name)
+		}
+		if !again {
+			return nil
+		}
 	}
-	return nil
+}
+
+// removeSome removes some entries of a folder, and the folder when it is empty; more: something is left. Folders within it are moved up into top when they are not empty.
+func (f partedFolder) removeSome(ctx context.Context, top, folder string) (more bool, err error) {
+	opened, err := f.Open(folder)
+	if err != nil {
+		return false, err
+	}
+	names, err := opened.Readdirnames(dropAtOnce)
+	if err = errors.Join(ignoreEnd(err), opened.Close()); err != nil {
+		return false, err
+	}
+	for _, n := range names {
+		if err := ctx.Err(); err != nil {
+			return true, fault.Wrap(fault.Unavailable, err, "the removal of the parts takes longer than it may; it goes on later")
+		}
+		entry := path.Join(folder, n)
+		switch err := f.Remove(entry); {
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+		case folder != top:
+			if err := f.Rename(entry, path.Join(top, "moved-"+uuid.NewString())); err != nil {
+				return true, err
+			}
+		default:
+			if _, err := f.removeSome(ctx, top, entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return true, err
+			}
+		}
+	}
+	if len(names) > 0 {
+		return true, nil
+	}
+	return false, f.Remove(folder)
+}
+
+func ignoreEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }

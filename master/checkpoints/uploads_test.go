@@ -206,7 +206,11 @@ func TestAnUploadIsCompletedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.finish("b.bin", b, fault.Invalid, "part 1 of 1 has not arrived")
-	if err := os.WriteFile(whole, []byte("three"), 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(whole, []byte("three"), 0o644), os.Chtimes(whole, time.Time{}, time.Now().Add(-time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("b.bin", b, fault.Invalid, "part 1 of 1 has not arrived") // a file of this name and size that was there before
+	if err := os.Chtimes(whole, time.Time{}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	u.finish("b.bin", b, 0, "")
@@ -246,6 +250,83 @@ func TestOneRequestCompletesAnUpload(t *testing.T) {
 	u.complete("a.bin", "onetwo", folder)
 	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE finished AND holder IS NULL`); n != 1 {
 		t.Errorf("%d uploads are complete and held by nobody", n)
+	}
+}
+
+// TestLatePartsAreRemoved: where parts can arrive after the end of an upload, the chore removes them when no more can come. An aborted upload counts until then.
+func TestLatePartsAreRemoved(t *testing.T) {
+	u := newUploads(t)
+	aborted, folderA := u.begin("a.bin", "one")
+	done, folderB := u.begin("b.bin", "two")
+	u.Exec(`UPDATE logged_uploads SET late = true`)
+	if err := u.DropUpload(t.Context(), u.id, "a.bin", aborted); err != nil {
+		t.Fatal(err)
+	}
+	u.finish("b.bin", done, 0, "")
+	u.finish("a.bin", aborted, fault.NotFound, "has no upload")
+	if n := u.Int(`SELECT count(*) FROM logged_uploads WHERE NOT finished`); n != 1 {
+		t.Errorf("%d uploads count", n)
+	}
+	for _, folder := range []string{folderA, folderB} {
+		if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "00001"), []byte("late"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := u.DropUploads(t.Context()); n != 0 || err != nil {
+		t.Errorf("while parts can come: %d are removed, %v", n, err)
+	}
+	u.Exec(`UPDATE logged_uploads SET created_at = now() - interval '49 hours'`)
+	if n, err := u.DropUploads(t.Context()); n != 2 || err != nil || u.Int(`SELECT count(*) FROM logged_uploads`) != 0 {
+		t.Errorf("when no more can come: %d are removed, %v", n, err)
+	}
+	u.complete("b.bin", "two", folderB)
+	if _, err := os.Stat(folderA); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the late part is still there: %v", err)
+	}
+	// The same after the deletion of the experiment.
+	_, folder := u.begin("c.bin", "one")
+	u.Exec(`INSERT INTO abandoned_uploads (id, checkpoint, name, parts, store, late, owner_id, config, storage) SELECT u.id, u.checkpoint, u.name, u.parts, u.store, true, 1, '{}', s.config
+		FROM logged_uploads u JOIN checkpoints k ON k.uuid = u.checkpoint JOIN storage_backends s ON s.id = k.storage_id`)
+	u.Exec(`DELETE FROM logged_uploads`)
+	for _, left := range []int{1, 0} {
+		if n, err := u.DropUploads(t.Context()); n != 1 || err != nil || u.Int(`SELECT count(*) FROM abandoned_uploads`) != left {
+			t.Errorf("of a deleted experiment: %d are removed, %v, want %d rows left", n, err, left)
+		}
+		u.Exec(`UPDATE abandoned_uploads SET abandoned_at = now() - interval '14 hours'`)
+		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the part is still there: %v", err)
+		}
+	}
+}
+
+// TestFullFoldersAreRemovedInSteps: a folder of parts into which a task has put folders as deep as it likes goes, and no further than the time allows.
+func TestFullFoldersAreRemovedInSteps(t *testing.T) {
+	u := newUploads(t)
+	_, folder := u.begin("a.bin", "one")
+	deep := folder
+	for range 200 {
+		deep = filepath.Join(deep, "d")
+	}
+	if err := errors.Join(os.MkdirAll(deep, 0o755), os.WriteFile(filepath.Join(deep, "x"), nil, 0o644), os.WriteFile(filepath.Join(folder, "d", "y"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := checkpoints.DropFolder(ended, root, filepath.Base(folder)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without time: %v", err)
+	}
+	for range 2 { // a folder that is not there is no error
+		if err := checkpoints.DropFolder(t.Context(), root, filepath.Base(folder)); err != nil {
+			t.Error(err)
+		}
+	}
+	if list, err := os.ReadDir(filepath.Dir(folder)); err != nil || len(list) != 0 {
+		t.Errorf("%v are left, %v", list, err)
 	}
 }
 

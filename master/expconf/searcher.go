@@ -158,7 +158,7 @@ func (s Searcher) check(k *checker, at string) {
 	k.when(s.Metric == "", at+".metric", "is required", "name the validation metric that compares trials")
 	k.text(at+".metric", s.Metric, 256)
 	for _, p := range s.Metrics.Problems(objectives.Beside{Metric: s.Metric, Smaller: s.SmallerIsBetter, Progressive: s.Progressive, Learns: len(s.LearnFrom) > 0,
-		Program: s.ByProgram(), Revision: s.Revision, Trials: s.MaxTrials}) {
+		Program: s.ByProgram(), Early: s.Revision == 1 && s.Name != Grid, Trials: s.MaxTrials}) { // a grid has no revisions
 		k.fail(document.Join(at, p.At), p.Message, p.Hint)
 	}
 	beside := ending.Beside{Metrics: len(s.Metrics), Trials: s.MaxTrials}

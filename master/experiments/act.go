@@ -87,6 +87,8 @@ func Refused(e Head, action Action) error {
 		return fault.New(fault.Invalid, "experiment %d is being stopped; to %s it, wait for its end", e.ID, action)
 	case action == Archive || action == Delete:
 		return fault.New(fault.Invalid, "experiment %d is %s; to %s it, kill or cancel it first", e.ID, shown, action)
+	case action == Activate && lifecycle.State(e.Shown).Terminal():
+		return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s; `det experiment continue %[1]d` lets it go on", e.ID, shown, action)
 	}
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }

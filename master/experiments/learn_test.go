@@ -114,15 +114,17 @@ func TestWhatIsReadOfEarlierExperiments(t *testing.T) {
 	is("trials that ran elsewhere", elsewhere, `[{"values":"- 0.1","results":[null,null,null,0]}]`)
 
 	// An imported search has no events: what its trials reported counts, as far as it is not archived.
-	imported := w.past("{name: adaptive_asha, metric: loss, max_trials: 9, max_length: {batches: 64}}")
 	w.Exec(`INSERT INTO imports (cluster_id, prefix) VALUES ('x', '')`)
-	w.Exec(`INSERT INTO import_numbers (import_id, kind, old, new, made) SELECT id, 'experiment', 1, $1, true FROM imports`, imported)
-	for number, reports := range []string{`(1, '{"loss": 0.9}', false), (4, '{"loss": 0.7}', false), (16, '{"loss": 0.6}', false)`, `(1, '{"loss": 0.1}', true), (4, '{"loss": "NaN"}', false)`,
-		`(1, '{"loss": 0.7}', false), (64, '{"loss": 0.3}', false), (70, '{"accuracy": 1}', false)`} {
-		id := w.tried(imported, number, fmt.Sprintf(`{"lr": 0.%d}`, number+1))
-		w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, archived) SELECT $1, 1, 'validation', s, s, now(), avg::jsonb, archived FROM (VALUES `+reports+`) x (s, avg, archived)`, id)
+	for old, searcher := range []string{"{name: adaptive_asha, metric: loss, max_trials: 9, max_length: {batches: 64}}", "{name: random, metric: loss, max_trials: 9, max_length: {batches: 64}}"} {
+		imported := w.past(searcher)
+		w.Exec(`INSERT INTO import_numbers (import_id, kind, old, new, made) SELECT id, 'experiment', $2, $1, true FROM imports`, imported, old)
+		for number, reports := range []string{`(1, '{"loss": 0.9}', false), (4, '{"loss": 0.7}', false), (16, '{"loss": 0.6}', false)`, `(1, '{"loss": 0.1}', true), (4, '{"loss": "NaN"}', false)`,
+			`(1, '{"loss": 0.7}', false), (64, '{"loss": 0.3}', false), (70, '{"accuracy": 1}', false)`} {
+			id := w.tried(imported, number, fmt.Sprintf(`{"lr": 0.%d}`, number+1))
+			w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, archived) SELECT $1, 1, 'validation', s, s, now(), avg::jsonb, archived FROM (VALUES `+reports+`) x (s, avg, archived)`, id)
+		}
+		is("an imported search: "+searcher, imported, `[{"values":"- 0.3","results":[0,null,null,0]},{"values":"- 0.1","results":[1,0,0,null]},{"values":"- 0.2","results":[null,-1,null,null]}]`)
 	}
-	is("an imported search", imported, `[{"values":"- 0.3","results":[0,null,null,0]},{"values":"- 0.1","results":[1,0,0,null]},{"values":"- 0.2","results":[null,-1,null,null]}]`)
 	is("no trials", w.past("{name: random, metric: loss, max_trials: 9}"), `[]`)
 }
 

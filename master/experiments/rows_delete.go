@@ -63,11 +63,14 @@ func deleteTaskRows(ctx context.Context, db *database.DB, tasks []string) error 
 			WHERE k.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
 		// A chore removes the parts of files that were not complete from their storage.
 		{`WITH part AS MATERIALIZED (SELECT u.ctid FROM checkpoints k JOIN logged_uploads u ON u.checkpoint = k.uuid WHERE k.task_id = ANY($1) LIMIT $2),
-			abandoned AS (INSERT INTO abandoned_uploads (id, checkpoint, name, parts, store, size, owner_id, config, storage)
-				SELECT u.id, u.checkpoint, u.name, u.parts, u.store, u.size, e.owner_id, jsonb_build_object('name', 'x', 'reproducibility', jsonb_build_object('experiment_seed', 0), 'checkpoint_storage', e.config -> 'checkpoint_storage'), s.config
+			-- A configuration may be large, and is read once.
+			place AS MATERIALIZED (SELECT e.id, e.owner_id, jsonb_build_object('name', 'x', 'reproducibility', jsonb_build_object('experiment_seed', 0), 'checkpoint_storage', e.config -> 'checkpoint_storage') AS config
+				FROM experiments e WHERE e.id IN (SELECT experiment_id FROM trials WHERE task_id = ANY($1)) AND EXISTS (SELECT FROM part)),
+			abandoned AS (INSERT INTO abandoned_uploads (id, checkpoint, name, parts, store, size, late, owner_id, config, storage)
+				SELECT u.id, u.checkpoint, u.name, u.parts, u.store, CASE WHEN NOT u.finished THEN u.size END, u.late, e.owner_id, e.config, s.config
 				FROM part JOIN logged_uploads u ON u.ctid = part.ctid JOIN checkpoints k ON k.uuid = u.checkpoint JOIN trials t ON t.id = k.trial_id
-				JOIN experiments e ON e.id = t.experiment_id LEFT JOIN storage_backends s ON s.id = k.storage_id WHERE NOT u.finished AND u.store <> '')
-			DELETE FROM logged_uploads WHERE ctid = ANY(ARRAY(SELECT ctid FROM part))`, deleteMetricsBatch},
+				JOIN place e ON e.id = t.experiment_id LEFT JOIN storage_backends s ON s.id = k.storage_id WHERE (NOT u.finished OR u.late) AND u.store <> '')
+			DELETE FROM logged_uploads WHERE ctid = ANY(ARRAY(SELECT ctid FROM part))`, deleteOthersBatch},
 		{`DELETE FROM newest_values WHERE ctid = ANY(ARRAY(SELECT v.ctid FROM trials t JOIN newest_values v ON v.trial_id = t.id
 			WHERE t.task_id = ANY($1) LIMIT $2))`, deleteMetricsBatch},
 		{`DELETE FROM checkpoints WHERE ctid = ANY(ARRAY(SELECT ctid FROM checkpoints WHERE task_id = ANY($1) LIMIT $2))`, deleteOthersBatch},

@@ -34,11 +34,18 @@ type pastLimits struct{ trials, of int }
 func listPast(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Config, most pastLimits) ([]pastRow, error) {
 	halves := cfg.Searcher.Name == expconf.AsyncHalving || cfg.Searcher.Name == expconf.AdaptiveASHA
 	sql, args := pastEnds, database.Args{"experiment": e.ID, "most": most.trials, "halves": halves}
-	if (halves || cfg.Searcher.Name == expconf.PBT) && !e.Unmanaged {
-		steps, full := lengthOf(cfg)
-		events, err := eventsOf(ctx, db, e, cfg, args)
-		if err != nil {
-			return nil, err
+	imported, err := Imported(ctx, db, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	units, measure := cfg.Searcher.FullLength()
+	steps, full := lengthOf(cfg)
+	// Trials of an imported search that was canceled may have trained for a part of a length in batches, whatever its searcher.
+	parts := imported && units > 0 && measure == string(expconf.Batches)
+	if (halves || cfg.Searcher.Name == expconf.PBT || parts) && !e.Unmanaged {
+		events := pastEvents
+		if imported { // only Determined could read the state of the search, so there are no events: what its trials reported is read instead
+			events, args["metric"], args["measure"] = pastReports, cfg.Searcher.Metric, measure
 		}
 		sql = strings.NewReplacer("STEPS", steps, "EVENTS", events).Replace(pastLengths)
 		first := math.MaxInt32 // copies in a population begin with the training of their originals
@@ -53,18 +60,6 @@ func listPast(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Co
 	}
 	list, _, err := database.RowsUpTo[pastRow](ctx, db, maxPastBytes/most.of, sql, args)
 	return list, err
-}
-
-// eventsOf returns SQL for the first validations of a search. An imported search has no events here, because only Determined could read its state; what
-// its trials reported is read instead.
-func eventsOf(ctx context.Context, db *database.DB, e Experiment, cfg expconf.Config, args database.Args) (string, error) {
-	imported, err := Imported(ctx, db, e.ID)
-	if !imported || err != nil {
-		return pastEvents, err
-	}
-	_, measure := cfg.Searcher.FullLength()
-	args["metric"], args["measure"] = cfg.Searcher.Metric, measure
-	return pastReports, nil
 }
 
 // Imported reports whether an experiment was imported from a cluster of Determined. If it is a search, it has no events here.

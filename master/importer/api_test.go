@@ -90,22 +90,26 @@ func TestImportOverTheAPI(t *testing.T) {
 	importsAPart(t, m, from)
 }
 
-// importsAPart: somebody who sees one workspace of a cluster with roles is told so before anything is copied, and imports this workspace if that was accepted.
-func importsAPart(t *testing.T, m *servertest.Master, from *rowtest.World) {
+// asAnother imports as a new user of the old cluster with one role.
+func asAnother(t *testing.T, m *servertest.Master, name string, role v1.RoleAssignment) func(*importer.Options) {
 	t.Helper()
-	admin, d := m.Client("admin"), newDetent(t)
-	eve, err := client.Send(t.Context(), admin, v1.CreateUser, v1.PostUserRequest{User: &v1.User{Username: "eve", Active: true}})
+	admin := m.Client("admin")
+	made, err := client.Send(t.Context(), admin, v1.CreateUser, v1.PostUserRequest{User: &v1.User{Username: name, Active: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	role := v1.RoleAssignment{Role: v1.Role{RoleID: int(auth.Viewer)}, ScopeWorkspaceID: new(2)}
-	given := v1.AssignRolesRequest{UserRoleAssignments: []v1.UserRoleAssignment{{UserID: eve.User.ID, RoleAssignment: role}}}
+	given := v1.AssignRolesRequest{UserRoleAssignments: []v1.UserRoleAssignment{{UserID: made.User.ID, RoleAssignment: role}}}
 	if _, err := client.Send(t.Context(), admin, v1.AssignRoles, given); err != nil {
 		t.Fatal(err)
 	}
-	asEve := func(o *importer.Options) {
-		o.From, o.Who = m.Address(), download.Access{Token: m.Client("eve").Token()}
-	}
+	return func(o *importer.Options) { o.From, o.Who = m.Address(), download.Access{Token: m.Client(name).Token()} }
+}
+
+// importsAPart: somebody who sees one workspace of a cluster with roles is told so before anything is copied, and imports this workspace if that was accepted.
+func importsAPart(t *testing.T, m *servertest.Master, from *rowtest.World) {
+	t.Helper()
+	d := newDetent(t)
+	asEve := asAnother(t, m, "eve", v1.RoleAssignment{Role: v1.Role{RoleID: int(auth.Viewer)}, ScopeWorkspaceID: new(2)})
 	partial := func(o *importer.Options) { o.Partial = true }
 	const told = "eve is no ClusterAdmin of the old cluster and sees only a part of it: 1 workspaces (Vision), 7 experiments, 1 models and "
 	const noted = "note: this is only a part of the old cluster, which eve sees"
@@ -114,6 +118,17 @@ func importsAPart(t *testing.T, m *servertest.Master, from *rowtest.World) {
 		t.Errorf("without being accepted: %v\n%s", err, text)
 	}
 	d.is(map[string]string{`SELECT (to_regnamespace('determined_import') IS NULL)::text`: "true"})
+	unverified := func(o *importer.Options) { o.Verify = false } // which leaves the copy
+	asMallory := asAnother(t, m, "mallory", v1.RoleAssignment{Role: v1.Role{RoleID: int(auth.Viewer)}, ScopeWorkspaceID: new(3)})
+	whole := newDetent(t)
+	whole.take(from, over(m), unverified)
+	copied := `SELECT (SELECT count(*) FROM determined_import.experiments) || ' ' || (SELECT count(*) FROM determined_import.raw_steps)`
+	before := whole.Text(copied)
+	whole.Exec(`UPDATE imports SET partial = true, asked_as = 'eve'`) // as if that import had been hers
+	if text, err := whole.tries(t.Context(), from, asEve, func(o *importer.Options) { o.DryRun = true }); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "fetched as somebody who sees everything") {
+		t.Errorf("a dry run by somebody who sees less: %v\n%s", err, text)
+	}
+	whole.is(map[string]string{copied: before})
 	if text := d.take(from, asEve, func(o *importer.Options) { o.DryRun = true }); !strings.HasPrefix(text, told) || !strings.Contains(text, noted) {
 		t.Errorf("a dry run prints\n%s", text)
 	}
@@ -125,6 +140,9 @@ func importsAPart(t *testing.T, m *servertest.Master, from *rowtest.World) {
 		`SELECT string_agg(name, ' ' ORDER BY id) FROM workspaces`:      "Uncategorized Vision",
 		`SELECT partial::text FROM imports`:                             "true",
 	})
+	if text, err := d.tries(t.Context(), from, asMallory, partial); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "what eve sees of cluster") {
+		t.Errorf("another part: %v\n%s", err, text)
+	}
 	d.take(from, over(m))
 	d.is(map[string]string{`SELECT count(*)::text FROM experiments`: "21", `SELECT partial::text FROM imports`: "false"})
 	if text, err := d.tries(t.Context(), from, asEve, partial); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "would take away rights") {

@@ -22,7 +22,7 @@ func (p *pass) translateConfigs(ctx context.Context, tx *database.DB) error {
 	if err := tx.Exec(ctx, `CREATE TEMP TABLE old_configs (id int PRIMARY KEY, config jsonb NOT NULL) ON COMMIT DROP`); err != nil {
 		return err
 	}
-	return eachConfig(ctx, tx, "old_experiments", func(list []oldConfig) error {
+	err := eachConfig(ctx, tx, "old_experiments", func(list []oldConfig) error {
 		var ids []int
 		var texts []string
 		for _, c := range list {
@@ -32,7 +32,16 @@ func (p *pass) translateConfigs(ctx context.Context, tx *database.DB) error {
 		}
 		return tx.Exec(ctx, `INSERT INTO old_configs SELECT * FROM unnest($1::int[], $2::text[]::jsonb[])`, ids, texts)
 	})
+	if err != nil {
+		return err
+	}
+	// A stored configuration names where its experiment is, so that it can be submitted again.
+	return p.put(ctx, tx, `UPDATE old_configs c SET config = c.config || jsonb_build_object('workspace', w.name, 'project', p.name)
+		FROM old_experiments d, projects p JOIN workspaces w ON w.id = p.workspace_id WHERE d.id = c.id AND p.id = `+number("project", "d.project_id"))
 }
+
+// unused are sections for batch systems, which Determined stored in each configuration.
+var unused = []string{"pbs", "slurm"}
 
 // noteConfig notes what a configuration loses.
 func (p *pass) noteConfig(how string, c oldConfig, gone []string) {
@@ -76,6 +85,11 @@ func translate(id int, config json.RawMessage) (ours []byte, gone []string) {
 	}
 	if name, ok := fields["name"].(string); !ok || name == "" {
 		fields["name"] = fmt.Sprintf("Experiment %d", id)
+	}
+	for _, section := range unused {
+		if m, ok := fields[section].(map[string]any); ok && len(m) == 0 {
+			delete(fields, section)
+		}
 	}
 	for range maxProblems {
 		var parsed expconf.Config

@@ -83,7 +83,10 @@ type pass struct {
 	show   *progress
 	notes  notes
 	api    bool // the source is a copy of what the old master tells
-	part   bool // of which the user who asked it sees only a part
+	part   bool // of which the user who asked it sees only a part:
+	as     string
+
+	fetched bool // the old master has told something
 }
 
 // importLock is the key of the lock that lets one import run at a time.
@@ -117,12 +120,14 @@ func Run(ctx context.Context, db *database.DB, o Options) error {
 func (p *pass) open(ctx context.Context) (err error) {
 	if p.api {
 		if err := p.download(ctx); err != nil {
-			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+			if p.fetched && (fault.Is(err, fault.Unavailable) || ctx.Err() != nil) {
 				return fmt.Errorf("%w (what was fetched stays; the same command continues)", err)
 			}
 			return err
 		}
 		p.source, err = p.db.OpenSchema(ctx, download.Schema)
+	} else if scheme, _, found := strings.Cut(p.From, "://"); found && scheme != "postgres" && scheme != "postgresql" {
+		return fault.New(fault.Invalid, "--from: %s:// is neither PostgreSQL's database of an old master (postgres://user@old-db/determined) nor the old master itself (https://old-master:8080)", fault.Clip(scheme))
 	} else {
 		p.source, err = database.OpenForeign(ctx, p.From)
 	}
@@ -152,11 +157,16 @@ func ofOldDatabase(err error) error {
 
 // download copies what the old master tells into tables as those of its database.
 func (p *pass) download(ctx context.Context) error {
-	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Partial: p.Partial, Begin: p.show.next, Add: p.show.add,
+	o := download.Options{Access: p.Who, Light: p.DryRun, Logs: p.Logs, Partial: p.Partial, Begin: p.show.next,
+		Add:  func(n int64) { p.fetched = p.fetched || n > 0; p.show.add(n) },
 		Note: func(text string) { p.notes.once(text) }, Tell: func(text string) { fmt.Fprintln(p.Out, text) }}
 	o.Master = p.From
-	var err error
-	p.part, err = download.Run(ctx, p.db, o)
+	o.May = func(ctx context.Context, cluster, as string) error {
+		p.facts.ClusterID, p.as, p.part = cluster, as, as != ""
+		_, err := p.find(ctx, p.db)
+		return err
+	}
+	err := download.Run(ctx, p.db, o)
 	p.show.close()
 	return err
 }
@@ -203,53 +213,65 @@ func (p *pass) run(ctx context.Context) error {
 // begin finds or makes the row of this import, and chooses the numbers of a new one.
 func (p *pass) begin(ctx context.Context) error {
 	return p.db.Tx(ctx, func(tx *database.DB) error {
-		known, err := database.Rows[struct {
-			ID      int    `db:"id"`
-			Cluster string `db:"cluster_id"`
-			Prefix  string `db:"prefix"`
-			Shift   int    `db:"shift"`
-			Partial bool   `db:"partial"`
-		}](ctx, tx, `SELECT id, cluster_id, prefix, shift, partial FROM imports`)
-		if err != nil {
+		own, err := p.find(ctx, tx)
+		switch {
+		case err != nil:
 			return err
+		case p.id != 0:
+			return tx.Exec(ctx, `UPDATE imports SET partial = $2, asked_as = $3 WHERE id = $1`, p.id, p.part, p.as)
 		}
-		for _, k := range known {
-			switch {
-			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix && p.part && !k.Partial:
-				return fault.New(fault.Conflict, "the whole of cluster %s was imported before: a pass that sees only a part of it would take away rights, templates and bindings that it "+
-					"does not see; import as somebody who sees everything", k.Cluster)
-			case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix:
-				p.id, p.shift = k.ID, k.Shift
-				return tx.Exec(ctx, `UPDATE imports SET partial = $2 WHERE id = $1`, p.id, p.part)
-			case k.Cluster == p.facts.ClusterID:
-				return fault.New(fault.Conflict, "cluster %s was imported before with --workspace-prefix %q; the same import continues only with the same prefix", k.Cluster, k.Prefix)
-			case k.Prefix == p.Prefix:
-				return fault.New(fault.Conflict, "cluster %s was imported with --workspace-prefix %q before; choose another prefix for this one", k.Cluster, k.Prefix)
-			}
+		if p.Prefix != "" {
+			p.shift = (own/1000 + 1) * 1000 // an old number is easily read in a new one
 		}
-		return p.beginNew(ctx, tx)
+		p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift, partial, asked_as) VALUES ($1, $2, $3, $4, $5) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift, p.part, p.as)
+		if err == nil && p.Prefix != "" {
+			err = p.reserveNumbers(ctx, tx)
+		}
+		return err
 	})
 }
 
-// beginNew makes the row of a new import.
-func (p *pass) beginNew(ctx context.Context, tx *database.DB) error {
-	own, err := database.Scalar[int](ctx, tx, `SELECT greatest((SELECT coalesce(max(id), 0) FROM experiments), (SELECT coalesce(max(id), 0) FROM trials),
-		(SELECT coalesce(max(id), 0) FROM models), (SELECT coalesce(max(id), 0) FROM model_versions))`)
+// find takes the row of this import, if an earlier pass has made one. If not, it returns the largest number that is taken here, or why nothing can be imported.
+func (p *pass) find(ctx context.Context, tx *database.DB) (own int, err error) {
+	known, err := database.Rows[struct {
+		ID      int    `db:"id"`
+		Cluster string `db:"cluster_id"`
+		Prefix  string `db:"prefix"`
+		Shift   int    `db:"shift"`
+		Partial bool   `db:"partial"`
+		As      string `db:"asked_as"`
+	}](ctx, tx, `SELECT id, cluster_id, prefix, shift, partial, asked_as FROM imports`)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if p.Prefix == "" && own > 0 {
-		return fault.New(fault.Conflict, "this Detent has experiments or models of its own, so those of the old cluster cannot keep their numbers: "+
+	for _, k := range known {
+		switch {
+		case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix && p.part && !k.Partial:
+			return 0, fault.New(fault.Conflict, "the whole of cluster %s was imported before: a pass that sees only a part of it would take away rights, templates and bindings that it "+
+				"does not see; import as somebody who sees everything", k.Cluster)
+		case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix && p.part && k.As != "" && k.As != p.as:
+			return 0, fault.New(fault.Conflict, "what %s sees of cluster %s was imported before: a pass that sees another part of it would take away rights, templates and bindings; "+
+				"import as %[1]s, or as somebody who sees everything", fault.Clip(k.As), k.Cluster)
+		case k.Cluster == p.facts.ClusterID && k.Prefix == p.Prefix:
+			p.id, p.shift = k.ID, k.Shift
+			return 0, nil
+		case k.Cluster == p.facts.ClusterID && k.Prefix == "":
+			return 0, fault.New(fault.Conflict, "cluster %s was imported before without --workspace-prefix; the same import continues only without one", k.Cluster)
+		case k.Cluster == p.facts.ClusterID:
+			return 0, fault.New(fault.Conflict, "cluster %s was imported before with --workspace-prefix %q; the same import continues only with the same prefix", k.Cluster, k.Prefix)
+		case k.Prefix == p.Prefix && k.Prefix == "":
+			return 0, fault.New(fault.Conflict, "cluster %s was imported before, and has its numbers here; import this one beside it with --workspace-prefix NAME", k.Cluster)
+		case k.Prefix == p.Prefix:
+			return 0, fault.New(fault.Conflict, "cluster %s was imported with --workspace-prefix %q before; choose another prefix for this one", k.Cluster, k.Prefix)
+		}
+	}
+	own, err = database.Scalar[int](ctx, tx, `SELECT greatest((SELECT coalesce(max(id), 0) FROM experiments), (SELECT coalesce(max(id), 0) FROM trials),
+		(SELECT coalesce(max(id), 0) FROM models), (SELECT coalesce(max(id), 0) FROM model_versions))`)
+	if err == nil && p.Prefix == "" && own > 0 {
+		err = fault.New(fault.Conflict, "this Detent has experiments or models of its own, so those of the old cluster cannot keep their numbers: "+
 			"import into an empty database, or beside what is here with --workspace-prefix NAME, which gives them new numbers")
 	}
-	if p.Prefix != "" {
-		p.shift = (own/1000 + 1) * 1000 // an old number is easily read in a new one
-	}
-	p.id, err = database.Scalar[int](ctx, tx, `INSERT INTO imports (cluster_id, prefix, shift, partial) VALUES ($1, $2, $3, $4) RETURNING id`, p.facts.ClusterID, p.Prefix, p.shift, p.part)
-	if err == nil && p.Prefix != "" {
-		err = p.reserveNumbers(ctx, tx)
-	}
-	return err
+	return own, err
 }
 
 // copyRows copies everything that has few rows: people in a short transaction, so that they can sign in meanwhile, and the others in one, which is there as a whole or

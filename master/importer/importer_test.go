@@ -63,6 +63,8 @@ func TestImport(t *testing.T) {
 		{"labels", `SELECT string_agg(id || ' ' || (SELECT string_agg(l, '|' ORDER BY l) FROM jsonb_array_elements_text(config->'labels') l), ',' ORDER BY id) FROM experiments`,
 			`SELECT string_agg(id || ' ' || (SELECT string_agg(l, '|' ORDER BY l) FROM unnest(labels) l), ',' ORDER BY id) FROM experiments`},
 		{"submitted texts", `SELECT string_agg(id || coalesce(original_config, ''), ',' ORDER BY id) FROM experiments`, `SELECT string_agg(id || original_config, ',' ORDER BY id) FROM experiments`},
+		{"places in configurations", `SELECT string_agg(concat_ws('|', e.id, w.name, p.name), ',' ORDER BY e.id) FROM experiments e JOIN projects p ON p.id = e.project_id JOIN workspaces w ON w.id = p.workspace_id`,
+			`SELECT string_agg(concat_ws('|', id, config->>'workspace', config->>'project'), ',' ORDER BY id) FROM experiments`},
 		{"group numbers", `SELECT string_agg(id || group_name, ',' ORDER BY id) FROM groups WHERE user_id IS NULL`, `SELECT string_agg(id || name, ',' ORDER BY id) FROM groups`},
 		{"pins", `SELECT string_agg(user_id || ' ' || workspace_id, ',') FROM workspace_pins`, `SELECT string_agg(user_id || ' ' || workspace_id, ',') FROM workspace_pins`},
 		{"bindings", `SELECT string_agg(pool_name || ' ' || workspace_id, ',') FROM rp_workspace_bindings`, `SELECT string_agg(pool || ' ' || workspace_id, ',') FROM pool_bindings`},
@@ -112,6 +114,16 @@ func TestSecondPass(t *testing.T) {
 	if d.sum() != first || d.Text(`SELECT max(xmin::text::bigint)::text FROM metrics`) != xmin {
 		t.Errorf("a second pass without changes changes rows:\n%s\nin place of\n%s", d.sum(), first)
 	}
+	preview := func(want string) {
+		t.Helper()
+		if text := d.take(from, func(o *importer.Options) { o.DryRun = true }); !strings.Contains(text, "this cluster was imported before: "+want) || !strings.Contains(text, "Another pass needs") {
+			t.Errorf("a dry run does not say %q:\n%s", want, text)
+		}
+	}
+	preview("0 of its trials are new or have changed since, with 0 reports")
+	if text, err := d.tries(t.Context(), from, prefix("old/"), func(o *importer.Options) { o.DryRun = true }); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "continues only without one") {
+		t.Errorf("a dry run with another prefix: %v\n%s", err, text)
+	}
 	// Trial 4 restarts from step 30, and goes on; experiment 1 ends; a user and an experiment are new; one has a new name.
 	from.Exec(`UPDATE raw_steps SET archived = true WHERE trial_id = 4 AND total_batches > 30`)
 	from.Exec(`INSERT INTO raw_steps SELECT 4, now(), '{"avg_metrics": {"loss": 7}}', s, 3, false, 1999000000 + s, 'training', 'TRAINING' FROM generate_series(31, 33) s`)
@@ -121,6 +133,8 @@ func TestSecondPass(t *testing.T) {
 	from.Exec(`INSERT INTO jobs VALUES ('b7a3a6b0-0000-4000-8000-000000000099', 'EXPERIMENT', 9, '0')`)
 	from.Exec(`INSERT INTO experiments SELECT 99, state, config, model_definition, start_time, end_time, archived, parent_id, 9, progress, original_config, notes, 'b7a3a6b0-0000-4000-8000-000000000099', project_id, 0, 0, NULL, false, NULL FROM experiments WHERE id = 13`)
 	from.Exec(`UPDATE workspaces SET name = 'Sight' WHERE id = 2`)
+	preview("1 of its trials are new or have changed since, with " + from.Text(`SELECT sum(n)::text FROM (SELECT count(*) AS n FROM raw_steps WHERE trial_id = 4 UNION ALL SELECT count(*) FROM raw_validations WHERE trial_id = 4
+		UNION ALL SELECT count(*) FROM generic_metrics WHERE trial_id = 4 UNION ALL SELECT count(*) FROM system_metrics WHERE trial_id = 4) x`) + " reports")
 	d.take(from)
 	for sql, want := range map[string]string{
 		`SELECT count(*)::text FROM metrics WHERE trial_id = 4 AND NOT archived AND group_name = 'training'`: from.Text(`SELECT count(*)::text FROM raw_steps WHERE trial_id = 4 AND NOT archived`),
@@ -280,7 +294,7 @@ func TestDryRun(t *testing.T) {
 // FuzzTranslate: whatever the old cluster has as a configuration, the imported one can be read.
 func FuzzTranslate(f *testing.F) {
 	for _, seed := range []string{`{}`, `[]`, `{"name": 3}`, `{"name": "a", "searcher": {"name": "adaptive", "metric": 7}, "x": {"y": 1}}`, `{"name": "a", "reproducibility": {"experiment_seed": 1}, "checkpoint_storage": {"type": "hdfs"}}`,
-		`{"name": "a", "reproducibility": {"experiment_seed": 1}, "resources": {"slots_per_trial": "many"}, "bind_mounts": {"0": 1}}`} {
+		`{"name": "a", "reproducibility": {"experiment_seed": 1}, "resources": {"slots_per_trial": "many"}, "bind_mounts": {"0": 1}}`, `{"name": "a", "pbs": {}, "slurm": {"sbatch_args": []}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -63,7 +63,7 @@ func (p *pass) copyMetrics(ctx context.Context) error {
 		return err
 	}
 	p.show.begin("metrics", 0)
-	list, total, err := p.unfinished(ctx)
+	list, total, err := p.unfinished(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -93,18 +93,20 @@ func passImported(ctx context.Context, db *database.DB) error {
 	return nil
 }
 
-// unfinished lists the trials whose reports are to copy, in the order of their numbers, and counts these reports.
-func (p *pass) unfinished(ctx context.Context) (list []trialRows, total int64, err error) {
-	// Of trials here, the mark of the copied reports; those of experiments that are ours now are not in it.
-	here, err := database.Map[int, string](ctx, p.db, `SELECT n.old, coalesce(i.mark, '') FROM import_numbers n JOIN trials t ON t.id = n.new JOIN experiments e ON e.id = t.experiment_id LEFT JOIN import_trials i ON i.trial_id = t.id
-		WHERE n.import_id = $1 AND n.kind = 'trial' AND NOT `+ours, p.id)
+// unfinished lists the trials whose reports are to copy, in the order of their numbers, and counts these reports. Before their rows are copied, new trials are not
+// here yet: they count if fresh is set.
+func (p *pass) unfinished(ctx context.Context, fresh bool) (list []trialRows, total int64, err error) {
+	// Of trials here, the mark of the copied reports; nil of those that an import leaves as they are.
+	here, err := database.Map[int, *string](ctx, p.db, `SELECT n.old, CASE WHEN t.id IS NOT NULL AND NOT `+ours+` THEN coalesce(i.mark, '') END FROM import_numbers n
+		LEFT JOIN trials t ON t.id = n.new LEFT JOIN experiments e ON e.id = t.experiment_id LEFT JOIN import_trials i ON i.trial_id = t.id WHERE n.import_id = $1 AND n.kind = 'trial'`, p.id)
 	if err != nil {
 		return nil, 0, err
 	}
 	var t trialRows
 	var changed []int
-	err = p.source.Each(ctx, `SELECT r.id, `+trialMark+` FROM runs r ORDER BY r.id`, nil, []any{&t.Trial, &t.Mark}, func() error {
-		if mark, imported := here[t.Trial]; imported && mark != t.Mark {
+	err = p.source.Each(ctx, `SELECT r.id, `+trialMark+` FROM runs r WHERE EXISTS (SELECT FROM run_id_task_id k WHERE k.run_id = r.id) ORDER BY r.id`, nil, []any{&t.Trial, &t.Mark}, func() error {
+		mark, imported := here[t.Trial]
+		if imported && mark != nil && *mark != t.Mark || !imported && fresh {
 			list, changed = append(list, t), append(changed, t.Trial)
 		}
 		return nil

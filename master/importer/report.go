@@ -95,6 +95,9 @@ func (n notes) print(out io.Writer) {
 
 // preview says what an import would lose, and how long it would take.
 func (p *pass) preview(ctx context.Context) error {
+	if _, err := p.find(ctx, p.db); err != nil {
+		return err
+	}
 	p.show.begin("reading", 0)
 	err := eachConfig(ctx, p.source.DB, "experiments", func(list []oldConfig) error {
 		for _, c := range list {
@@ -106,13 +109,25 @@ func (p *pass) preview(ctx context.Context) error {
 	if err == nil {
 		err = p.previewRows(ctx)
 	}
+	reports, trials, code := p.facts.Metrics, p.facts.Trials, p.facts.Code
+	var left []trialRows
+	again := p.id != 0 && !p.api // over the API, only what was fetched tells what has changed
+	if err == nil && again {
+		left, reports, err = p.unfinished(ctx, true)
+		trials, code = int64(len(left)), 0
+	}
 	p.show.close()
 	if err != nil {
 		return err
 	}
 	p.notes.print(p.Out)
-	fmt.Fprintf(p.Out, "nothing was imported (--dry-run). An import needs about %s in Detent's database, and about %s on two processors\n",
-		size(p.facts.Metrics*rowBytes+p.facts.Code+p.facts.Trials*trialBytes), max(time.Second, time.Duration(p.facts.Metrics/rowsPerSecond)*time.Second))
+	what := "An import"
+	if again {
+		fmt.Fprintf(p.Out, "this cluster was imported before: %d of its trials are new or have changed since, with %d reports\n", trials, reports)
+		what = "Another pass"
+	}
+	fmt.Fprintf(p.Out, "nothing was imported (--dry-run). %s needs about %s in Detent's database, and about %s on two processors\n", what,
+		size(reports*rowBytes+code+trials*trialBytes), max(time.Second, time.Duration(reports/rowsPerSecond)*time.Second))
 	return nil
 }
 

@@ -147,12 +147,16 @@ type summaryRow struct {
 // behind is SQL for whether a summary lacks reports before the cursor. An earlier release has only rebuilt_xid.
 const behind = `(s.stale AND coalesce(s.behind_xid, s.rebuilt_xid) IS NOT NULL)`
 
-// foldRows adds the trial's rows. Where a value has replaced another one, the summary forgets that one, and is rebuilt if that is not enough.
-func (s *summaryRow) foldRows(list []pendingRow) {
-	// The ids of reports that came together are in no order of theirs, and the last value is that of the latest step.
+// byStep sorts rows that came together by their steps: their ids are in no order of theirs, and the last value is that of the latest step.
+func byStep(list []pendingRow) {
 	slices.SortStableFunc(list, func(a, b pendingRow) int {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Position, b.Position))
 	})
+}
+
+// foldRows adds the trial's rows. Where a value has replaced another one, the summary forgets that one, and is rebuilt if that is not enough.
+func (s *summaryRow) foldRows(list []pendingRow) {
+	byStep(list)
 	for _, r := range list {
 		s.added += r.Size
 		switch {

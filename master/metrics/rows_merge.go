@@ -169,6 +169,10 @@ func (d difference) check(r *Report) error {
 	return nil
 }
 
+// laterLooks is how many later reports a commit reads to find out whether a replaced value is the newest one. There may be a million archived ones, and the commit is
+// everybody's: if so many do not tell, the summary is rebuilt where that matters. Reports of the commit itself do not count: the summarizer adds them after the part.
+const laterLooks = 100
+
 // updateReports adds what reports add to the rows with their keys, which are locked. The old values stay, unless a report has newer ones.
 //
 // The summarizer gets what a report brings as a part at the position of this transaction, and what the row had before at the position where
@@ -197,7 +201,8 @@ func updateReports(ctx context.Context, db *database.DB, list []*database.Queued
 			INSERT INTO metric_parts (xid, id, trial_id, run_id, group_name, steps, position, replaces, was, newest, bytes, avg)
 			SELECT pg_current_xact_id(), o.id, o.trial_id, o.run_id, o.group_name, o.steps, o.position, k.replaces,
 				CASE WHEN o.xid < pg_current_xact_id() THEN k.was END,
-				k.replaces AND NOT EXISTS (SELECT FROM metrics l WHERE l.trial_id = o.trial_id AND l.group_name = o.group_name AND l.position > o.position AND NOT l.archived),
+				k.replaces AND (SELECT count(*) < `+fmt.Sprint(laterLooks)+` AND coalesce(bool_and(l.archived OR l.xid = pg_current_xact_id()), true) FROM (
+					SELECT m.archived, m.xid FROM metrics m WHERE m.trial_id = o.trial_id AND m.group_name = o.group_name AND m.position > o.position ORDER BY m.position LIMIT `+fmt.Sprint(laterLooks)+`) l),
 				pg_column_size(k.avg) + CASE WHEN o.adds_batches THEN pg_column_size(o.new_batches) ELSE 0 END, k.avg
 			FROM old o CROSS JOIN LATERAL (
 				SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') AS avg, coalesce(bool_or(e.there), false) AS replaces,

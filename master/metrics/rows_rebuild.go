@@ -182,13 +182,14 @@ func (r *rebuilding) follow(ctx context.Context, db *database.DB, where string, 
 	if err != nil {
 		return false, err
 	}
-	for _, row := range list {
-		exact := row.Archived || r.of.foldRow(row)
-		r.Replaced = r.Replaced || !exact || row.Lost
-	}
 	if r.Position = upTo; more {
 		last := list[len(list)-1]
 		r.Position = Position{last.XID, last.ID}
+	}
+	byStep(list)
+	for _, row := range list {
+		exact := row.Archived || r.of.foldRow(row)
+		r.Replaced = r.Replaced || !exact || row.Lost
 	}
 	return more, nil
 }

@@ -54,6 +54,7 @@ func foldTail(list []summaryRow, tail []pendingRow) (map[int]summary.Trial, erro
 		s.Summary = nil // it is decoded
 		byTrial[s.TrialID] = s
 	}
+	byStep(tail)
 	for _, r := range tail {
 		if s := byTrial[r.TrialID]; s != nil && !s.Behind {
 			_ = s.foldRow(r) // what is not exact is so until the summarizer has come to the row

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/mlflow/filter"
 	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/spelling"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/workspaces"
 )
@@ -155,6 +156,14 @@ func (d Deps) placeOf(ctx context.Context, c *rest.Call, name string) (workspace
 		}
 		i += 1 + further
 	}
+	first, rest, below := strings.Cut(name, "/")
+	if below && first == Home && rest != "" { // the first experiment of this workspace, by its whole name
+		name = rest
+	} else if below {
+		if err := d.misspelled(ctx, scope, first, name); err != nil {
+			return workspaces.Workspace{}, "", err
+		}
+	}
 	w, err := workspaceNamed(ctx, d.DB, scope, Home)
 	if fault.Is(err, fault.NotFound) {
 		if w, err = d.NewWorkspace(ctx, c, Home); fault.Is(err, fault.Conflict) {
@@ -250,4 +259,40 @@ func (d Deps) deleteExperimentTag(ctx context.Context, c *rest.Call, req *v1.MLf
 		return nil, fault.New(fault.NotFound, "No tag with name: %s in experiment with id %d", fault.Clip(req.Key), e.ID)
 	}
 	return &v1.Empty{}, changeTags(ctx, d.DB, e.ID, nil, []string{req.Key})
+}
+
+// maxSpelled is the number of workspaces with which the first part of a name is compared.
+const maxSpelled = 1000
+
+// misspelled is an error if the first part of a name is the name of a workspace with a mistake: a new project in another workspace is hardly what was meant.
+func (d Deps) misspelled(ctx context.Context, scope auth.Scope, first, name string) error {
+	list, err := workspaces.List(ctx, d.DB, scope, workspaces.Filter{}, 0, maxSpelled)
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		if mistyped(first, w.Name) {
+			return fault.New(fault.Invalid, "there is no workspace %q; did you mean %q? If not, name the experiment %s", fault.Clip(first), fault.Clip(w.Name), fault.Clip(Home+"/"+name))
+		}
+	}
+	return nil
+}
+
+// mistyped reports whether a name differs from a known one by its case or by one character. Two names with other numbers are different names.
+func mistyped(name, known string) bool {
+	name, known = strings.ToLower(name), strings.ToLower(known)
+	if name == known {
+		return true
+	}
+	return min(len(name), len(known)) >= 4 && max(len(name), len(known)) <= 100 && spelling.Distance(name, known) == 1 && letters(name) != letters(known)
+}
+
+// letters is a text without its digits.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
 }

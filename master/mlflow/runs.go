@@ -211,7 +211,7 @@ func (d Deps) createRun(ctx context.Context, c *rest.Call, req *v1.MLflowCreateR
 	if err != nil {
 		return nil, err
 	}
-	config, err := configOf(req.RunName)
+	config, err := configOf(req.RunName, e.Tags, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -267,12 +267,23 @@ func (d Deps) experimentOfNew(ctx context.Context, c *rest.Call, id string) (Exp
 
 const maxRunName = 250 // bytes
 
-// configOf is the configuration of the unmanaged experiment of a run.
-func configOf(name string) (string, error) {
+// Tags of a run, or of its experiment, that say by which metric lists show the run.
+const (
+	tagMetric  = "detent.metric"
+	tagSmaller = "detent.smaller_is_better"
+)
+
+// configOf is the configuration of the unmanaged experiment of a run. Its tags come before those of its MLflow experiment.
+func configOf(name string, of, tags map[string]string) (string, error) {
 	if len(name) > maxRunName {
 		return "", fault.New(fault.Invalid, "run_name: %d bytes are over the limit of %d", len(name), maxRunName)
 	}
-	config := map[string]any{"searcher": map[string]any{"name": "single", "metric": "loss"}, "entrypoint": "mlflow"}
+	smaller, err := strconv.ParseBool(cmp.Or(tags[tagSmaller], of[tagSmaller], "true"))
+	if err != nil {
+		return "", fault.New(fault.Invalid, "tag %s: %q is neither true nor false", tagSmaller, fault.Clip(cmp.Or(tags[tagSmaller], of[tagSmaller])))
+	}
+	metric := cmp.Or(tags[tagMetric], of[tagMetric], "loss")
+	config := map[string]any{"searcher": map[string]any{"name": "single", "metric": metric, "smaller_is_better": smaller}, "entrypoint": "mlflow"}
 	if name != "" {
 		config["name"] = strings.ToValidUTF8(name, "?")
 	}

@@ -98,12 +98,13 @@ func lockToRegister(ctx context.Context, db *database.DB, uuid string) error {
 	if err != nil {
 		return database.Missing(err, fault.New(fault.NotFound, "checkpoint %s not found", uuid))
 	}
-	held, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM logged_uploads WHERE checkpoint = $1 AND held_until > now())`, uuid)
+	// The store may still make a file of its parts when nobody holds the upload any more.
+	held, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM logged_uploads WHERE checkpoint = $1 AND (held_until > now() OR size IS NOT NULL AND NOT finished))`, uuid)
 	if err != nil {
 		return err
 	}
 	if held { // it may replace a file of the version
-		return fault.New(fault.Conflict, "a file of checkpoint %s is being completed from its parts; try again when it is complete", uuid)
+		return fault.New(fault.Conflict, "a file of checkpoint %s is being completed from its parts; try again when it is complete, or abort its upload", uuid)
 	}
 	if state != "COMPLETED" {
 		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, state)

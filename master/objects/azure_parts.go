@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,8 +123,8 @@ func (s *azureStore) copy(ctx context.Context, from, to string, size int64) erro
 		return err
 	}
 	for status == "pending" {
-		if err := sleep.For(ctx, copyPause); err != nil {
-			return err
+		if err := sleep.For(ctx, copyPause); err != nil { // nobody waits any more, and the copy must not replace the object later
+			return errors.Join(err, s.abortCopy(context.WithoutCancel(ctx), to, copies))
 		}
 		now, _, err := s.head(ctx, to)
 		if err != nil {
@@ -137,6 +138,21 @@ func (s *azureStore) copy(ctx context.Context, from, to string, size int64) erro
 		return fault.New(fault.Unavailable, "the object store could not copy %s to %s: the copy is %q", s.at(from), s.at(to), status)
 	}
 	return nil
+}
+
+// abortTimeout is the time limit of the call that ends a copy.
+const abortTimeout = 10 * time.Second
+
+func (s *azureStore) abortCopy(ctx context.Context, to, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, abortTimeout)
+	defer cancel()
+	header := azureHeader()
+	header.Set("X-Ms-Copy-Action", "abort")
+	resp, err := s.call(ctx, http.MethodPut, s.url(to, url.Values{"comp": {"copy"}, "copyid": {id}}), header, answers{s.way})
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }
 
 // head is the header of a blob, and its size.

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/url"
+	"runtime"
 	"strings"
 	"time"
 
@@ -85,10 +86,19 @@ func googleEscape(text, further string) string {
 	return b.String()
 }
 
+// signing bounds how many uploads get addresses at the same time, so that signatures leave most processors to others.
+var signing = make(chan struct{}, max(1, runtime.NumCPU()/4))
+
 func (s *gcsStore) signParts(ctx context.Context, key, id string, n int, life time.Duration) ([]string, error) {
 	signer, err := s.signer(ctx)
 	if err != nil || signer == nil || n > maxGoogleParts {
 		return nil, err
+	}
+	select {
+	case signing <- struct{}{}:
+		defer func() { <-signing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	now, list := time.Now(), make([]string, 0, n)
 	for i := range n {

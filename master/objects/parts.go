@@ -134,6 +134,12 @@ func (b *Bucket) DropParts(ctx context.Context, key, id string) error {
 	return err
 }
 
+// LateParts reports whether the store accepts parts also after FinishParts or DropParts: at addresses that it has signed, or of requests that are on their way.
+func (b *Bucket) LateParts() bool {
+	_, s3 := b.store.(*s3Store)
+	return !s3
+}
+
 // within makes a call with a time limit in multiples of the time without data.
 func (b *Bucket) within(ctx context.Context, key string, times int, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(times)*b.silent, errSilent)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // foldMemory is the maximum memory of one search according to docs/experiment-config.md.
@@ -18,6 +19,7 @@ const foldMemory = 64 << 20
 // TestTheLargestSearches tests that the largest searches that a configuration allows do not
 // use more memory than documented, even after all their trials have ended.
 func TestTheLargestSearches(t *testing.T) {
+	turn.First(t)
 	space := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 const learning = `
@@ -349,6 +350,7 @@ hyperparameters: {x: {type: log, base: 10, minval: -5, maxval: 0}, y: {type: dou
 
 // TestTheMemoryOfLessons: the estimate covers the most that a search can learn.
 func TestTheMemoryOfLessons(t *testing.T) {
+	turn.Second(t)
 	for _, axes := range []int{2, 25, 250} {
 		cfg := configOf(t, "entrypoint: e\nsearcher: {name: random, metric: m, max_trials: 500, learn_from: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}\nhyperparameters:\n"+
 			strings.Join(numbered(axes, "  h%d: {type: double, minval: 0, maxval: 1}\n"), ""))

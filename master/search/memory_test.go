@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // withinEstimate compares the memory that a function allocates with its estimate. An estimate
@@ -27,6 +28,7 @@ func withinEstimate(t *testing.T, took int, estimate int64) {
 // TestTheEstimateOfMemory tests that no search uses more memory than Memory returns at its
 // beginning, however its trials end.
 func TestTheEstimateOfMemory(t *testing.T) {
+	turn.Second(t)
 	doubles := strings.Join(numbered(10, "  h%d: {type: double, minval: 0, maxval: 1}\n"), "")
 	for name, test := range map[string]string{
 		"single":        "{metric: m, name: single, max_length: 5}\nhyperparameters: {x: 1}\n",

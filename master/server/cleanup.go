@@ -33,12 +33,17 @@ func (m *master) cleanUp(ctx context.Context) {
 		if _, err := tasks.DropPasses(ctx, m.db); err != nil && ctx.Err() == nil {
 			m.log.Warn("could not remove expired tickets and cookies of tasks", "error", err)
 		}
-		m.dropUploads(ctx)
 	}
 }
 
-// dropUploads removes the parts of files that nobody has completed.
+// dropUploads removes the parts of files that nobody has completed. It is a loop of its own: a storage that hangs delays nothing else.
 func (m *master) dropUploads(ctx context.Context) {
+	for range sleep.Every(ctx, cleanupInterval) {
+		m.dropUploadsOnce(ctx)
+	}
+}
+
+func (m *master) dropUploadsOnce(ctx context.Context) {
 	roots, err := m.cfg.checkpointRoots()
 	if err == nil {
 		_, err = checkpoints.Deps{DB: m.db, Roots: roots, Bucket: m.bucket}.DropUploads(ctx)

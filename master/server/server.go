@@ -297,7 +297,7 @@ func (m *master) background(ctx context.Context, kept *masterlog.Handler, parts 
 
 // chores run until their context ends, on every master.
 func (m *master) chores() []func(ctx context.Context) {
-	return []func(context.Context){logs.NewPartitions(m.db, m.log).Run, m.keepAudit, m.cleanUp, m.endSilentTrials, m.carryOutDeletions}
+	return []func(context.Context){logs.NewPartitions(m.db, m.log).Run, m.keepAudit, m.cleanUp, m.dropUploads, m.endSilentTrials, m.carryOutDeletions}
 }
 
 // blankLogin reports whether a user may sign in with a blank password from an address, under a

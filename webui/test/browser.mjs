@@ -1290,6 +1290,68 @@ const stories = {
     await page.getByText('There is no quota.').waitFor();
   },
 
+  'the front of a search with two metrics is drawn and listed': async (page) => {
+    await signIn(page, `/experiments/${world.front}`);
+    const card = page.getByRole('region', { name: 'front' });
+    const chart = card.getByRole('img', { name: /^latency and val_loss of 3 results, 2 of them on the front/ });
+    await chart.waitFor();
+    assert.equal(await chart.locator('circle').count(), 3);
+    assert.equal(await chart.locator('circle.on').count(), 2, 'the widest is too slow');
+    const list = card.getByRole('group', { name: 'results on the front' });
+    assert.deepEqual(await list.locator('tbody tr').evaluateAll((l) => l.map((tr) => [...tr.cells].slice(1).map((td) => td.textContent)).sort()), [['10', '0.25', '4'], ['10', '1', '1']]);
+    assert.match(await list.getByRole('columnheader', { name: 'latency' }).getAttribute('title'), /smaller is better; at most 5/);
+    await sound(page, [`/experiments/${world.front}`]);
+    await page.goto(`${url}/experiments/${world.front}`);
+    const trial = list.getByRole('link').first();
+    const id = await trial.innerText();
+    await trial.click();
+    await page.waitForURL(`**/trials/${id}`);
+  },
+
+  'slots are reserved and given back, and a node is out of use': async (page) => {
+    await signIn(page, '/manage/reservations');
+    await page.getByText('Nothing is reserved.').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'New reservation' }).count(), 0, 'who may not reserve is offered nothing');
+    await enter(page, 'admin', '/manage/reservations');
+    const dialog = page.getByRole('dialog');
+    const morning = (days) => `${new Date(Date.now() + days * 864e5).toISOString().slice(0, 10)}T08:00`;
+    const fill = async (fields) => {
+      for (const [name, value] of Object.entries(fields)) await dialog.getByLabel(name, { exact: true }).fill(value);
+    };
+    await page.getByRole('button', { name: 'New reservation' }).click();
+    await fill({ Slots: '1', User: 'determined', From: morning(30), 'For how long': 'a while', Note: 'for the <b>demo</b>' });
+    await dialog.getByRole('button', { name: 'Reserve' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'enter a length such as 90m, 4h or 2d' }).waitFor();
+    await fill({ 'For how long': '4h', User: 'nobody-of-this-name' });
+    await dialog.getByRole('button', { name: 'Reserve' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'There is no user nobody-of-this-name' }).waitFor();
+    await fill({ User: 'determined', Slots: '1000' });
+    await dialog.getByRole('button', { name: 'Reserve' }).click();
+    await dialog.getByRole('alert').waitFor();
+    assert.deepEqual(await violations(page), []);
+    await fill({ Slots: '1' });
+    await dialog.getByRole('button', { name: 'Reserve' }).click();
+    const slots = rows(page, 'reservations').filter({ hasText: '1 slot' });
+    await slots.filter({ hasText: 'coming' }).filter({ hasText: 'for the <b>demo</b>' }).waitFor();
+    await page.getByRole('button', { name: 'New reservation' }).click();
+    await dialog.getByLabel(/A maintenance/).check();
+    await fill({ Nodes: world.node, From: morning(40), 'For how long': '2d' });
+    await dialog.getByRole('button', { name: 'Reserve' }).click();
+    const node = rows(page, 'reservations').filter({ hasText: 'maintenance' });
+    await node.waitFor();
+    await sound(page, ['/manage/reservations', '/manage/reservations?name=nothing-has-this-name']);
+    await page.goto(`${url}/manage/reservations?name=determined`);
+    await slots.waitFor();
+    assert.equal(await node.count(), 0);
+    await page.goto(`${url}/manage/reservations`);
+    for (const row of [slots, node]) {
+      await row.getByRole('button', { name: /^cancel/ }).click();
+      await dialog.getByRole('button', { name: 'Cancel the reservation' }).click();
+      await row.waitFor({ state: 'detached' });
+    }
+    await page.getByText('Nothing is reserved.').waitFor();
+  },
+
   'usage over time is drawn, listed and becomes a table': async (page) => {
     await signIn(page, '/manage/usage');
     const chart = page.getByRole('img', { name: /^Slot hours of each day by workspace: Uncategorized / });

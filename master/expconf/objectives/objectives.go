@@ -132,8 +132,8 @@ type Beside struct {
 	Progressive bool
 	Learns      bool // learn_from
 	Program     bool // sampler: program
-	Revision    int
-	Trials      int // max_trials
+	Early       bool // the search is of revision 1
+	Trials      int  // max_trials
 }
 
 // Problems checks the list.
@@ -164,7 +164,7 @@ func (l List) Problems(b Beside) (list []Problem) {
 	wrong(b.Progressive, "progressive", single, "remove it")
 	wrong(b.Learns, "learn_from", single+": an earlier search had another purpose", "remove it")
 	wrong(b.Program, "sampler", "program "+single+": a program learns of one only", "use tpe or random")
-	wrong(b.Revision == 1, "metrics", "requires revision 2 of the search", "omit revision")
+	wrong(b.Early, "metrics", "requires revision 2 of the search", "omit revision")
 	wrong(b.Trials > MaxTrials, "max_trials", fmt.Sprintf("a search with several metrics has at most %d trials, found %d", MaxTrials, b.Trials), "")
 	return list
 }

@@ -63,6 +63,16 @@ func TestFirstMetricLeads(t *testing.T) {
 	if read, err := expconf.ParseConfigJSON(stored); err != nil || len(read.Searcher.Metrics) != 3 {
 		t.Errorf("the stored configuration: %v, %v", read.Searcher.Metrics, err)
 	}
+	for _, name := range []string{"random, max_trials: 3", "grid", "adaptive_asha, max_trials: 3", "async_halving, max_trials: 3, num_rungs: 2"} { // as masters read what they have stored
+		cfg := parsed(t, "name: x\nentrypoint: e\nhyperparameters: {x: {type: categorical, vals: [1, 2]}}\nsearcher: {metrics: [{name: a}, {name: b}], max_length: {batches: 9}, name: "+name+"}\n")
+		text, err := cfg.JSON()
+		if err == nil {
+			_, err = expconf.ParseConfigJSON(text)
+		}
+		if err != nil {
+			t.Errorf("%s as it is stored: %v", name, err)
+		}
+	}
 	one, err := parsed(t, base+"  metric: loss\n").JSON()
 	if err != nil || strings.Contains(string(one), `"metrics"`) {
 		t.Errorf("a search with one metric is shown as %s (%v)", one, err)

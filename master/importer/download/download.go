@@ -39,8 +39,8 @@ const Schema = "determined_import"
 //go:embed tables.sql
 var tables string
 
-// form changes when tables.sql does.
-const form = 1
+// form changes when tables.sql or the table form does.
+const form = 2
 
 // migration is that of the schema of Determined 0.38.1, which the tables have.
 const migration = 20241024164947
@@ -53,6 +53,8 @@ type Options struct {
 	// Partial accepts that the user who asks sees only a part of the old cluster. Tell says at once what this part is.
 	Partial bool
 	Tell    func(text string)
+	// May is asked before anything is copied of a cluster; as is the user who asks, if they see only a part of it.
+	May func(ctx context.Context, cluster, as string) error
 	// Begin and Add tell somebody how far a step is.
 	Begin func(step string, total int64)
 	Add   func(n int64)
@@ -67,29 +69,38 @@ type copying struct {
 	db   *database.DB
 	c    *client.Client
 	part bool       // the user who asks sees only a part of the old cluster
+	as   string     // this user, then; else ""
 	mu   sync.Mutex // of what Options tells
 }
 
 func (d *copying) lists() lists { return lists{d.c, maxRecords, d.note} }
 
-// Run fetches everything that the old master tells and that is not in the schema yet. part reports whether that is only a part of the old cluster.
-func Run(ctx context.Context, db *database.DB, o Options) (part bool, err error) {
+// Run fetches everything that the old master tells and that is not in the schema yet.
+func Run(ctx context.Context, db *database.DB, o Options) error {
 	if o.transport == nil {
 		o.transport = newBounded()
 	}
 	defer o.transport.CloseIdleConnections()
 	c, master, me, err := connect(ctx, o.Access, o.transport)
 	if err != nil {
-		return false, err
+		return err
 	}
 	d := &copying{Options: o, db: db, c: c}
 	if err := d.look(ctx, master, me); err != nil {
-		return d.part, err
+		return err
+	}
+	if d.part {
+		d.as = me.Username
+	}
+	if o.May != nil {
+		if err := o.May(ctx, master.ClusterID, d.as); err != nil {
+			return err
+		}
 	}
 	if err := d.prepare(ctx, master.ClusterID); err != nil {
-		return d.part, err
+		return err
 	}
-	return d.part, d.all(ctx, master.RbacEnabled)
+	return d.all(ctx, master.RbacEnabled)
 }
 
 // all fetches the parts one after another.
@@ -125,15 +136,32 @@ func (d *copying) prepare(ctx context.Context, cluster string) error {
 				if err == nil && other != "" {
 					err = fault.New(fault.Conflict, "Detent's database has a copy of cluster %s in the schema %s, whose import has not ended: end it, or remove the copy (DROP SCHEMA %s CASCADE)", fault.Clip(other), Schema, Schema)
 				}
+				if err == nil {
+					err = d.keeps(ctx, tx)
+				}
 				return err
 			}
 		}
-		if err := tx.Exec(ctx, fmt.Sprintf(`DROP SCHEMA IF EXISTS %[1]s CASCADE; CREATE SCHEMA %[1]s; SET LOCAL search_path = %[1]s; CREATE TABLE form (form int); %[2]s`, Schema, tables)); err != nil {
+		if err := tx.Exec(ctx, fmt.Sprintf(`DROP SCHEMA IF EXISTS %[1]s CASCADE; CREATE SCHEMA %[1]s; SET LOCAL search_path = %[1]s; CREATE TABLE form (form int, asked_as text NOT NULL); %[2]s`, Schema, tables)); err != nil {
 			return err
 		}
-		return errors.Join(tx.Exec(ctx, `INSERT INTO form VALUES ($1)`, form), tx.Exec(ctx, `INSERT INTO gopg_migrations VALUES ($1)`, int64(migration)),
+		return errors.Join(tx.Exec(ctx, `INSERT INTO form VALUES ($1, $2)`, form, database.Text(d.as)), tx.Exec(ctx, `INSERT INTO gopg_migrations VALUES ($1)`, int64(migration)),
 			tx.Exec(ctx, `INSERT INTO cluster_id VALUES ($1)`, database.Text(cluster)))
 	})
+}
+
+// keeps fails if the copy that is there has what the user who asks now does not see: it would be removed.
+func (d *copying) keeps(ctx context.Context, tx *database.DB) error {
+	as, err := database.Scalar[string](ctx, tx, `SELECT asked_as FROM `+Schema+`.form`)
+	switch {
+	case err != nil || as == d.as:
+		return err
+	case d.as == "":
+		return tx.Exec(ctx, `UPDATE `+Schema+`.form SET asked_as = ''`)
+	case as == "":
+		as = "somebody who sees everything"
+	}
+	return fault.New(fault.Conflict, "Detent's database has a copy of the old cluster that was fetched as %s; what %s does not see of it would be lost: ask as %[1]s, or remove the copy (DROP SCHEMA %s CASCADE)", fault.Clip(as), d.as, Schema)
 }
 
 // Drop removes the copy.

@@ -1,5 +1,5 @@
 // Package turn divides tests between commits. On two cores, a whole run with all clusters takes longer than people wait for it. So of the
-// tests that start a cluster of their own, for a subject that others touch too, each commit's run has one half, which its hash chooses
+// tests that start a cluster of their own, for a subject that others touch too, or that compute for long, each commit's run has one half, which its hash chooses
 // (TURN, see the justfile): a few commits run all of them, and just nightly runs all each time, as does go test by hand.
 package turn
 

@@ -1,4 +1,5 @@
 // Reservations of slots for a time, and maintenances of nodes.
+import { Fragment } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../../lib/api';
 import { clock, plural } from '../../lib/format';
@@ -77,11 +78,12 @@ function Make({ close, done }: { close: () => void; done: () => void }) {
     done();
   };
   return (
+    // Keys, so that what somebody has entered stays in its field when the others change.
     <Dialog title="New reservation" open yes="Reserve" close={close} act={act}>
-      <label>Pool<select name="pool">{(pools.data ?? []).map((p) => <option key={p.name} value={p.name}>{p.name}</option>)}</select></label>
-      <label class="choice"><input type="checkbox" checked={maintenance} onChange={(e) => setMaintenance(e.currentTarget.checked)} /> A maintenance: nodes are out of use</label>
-      {maintenance ? <label>Nodes<input name="agents" required autocomplete="off" spellcheck={false} placeholder="names, separated by commas" /></label> : (
-        <>
+      <label key="pool">Pool<select name="pool">{(pools.data ?? []).map((p) => <option key={p.name} value={p.name}>{p.name}</option>)}</select></label>
+      <label key="kind" class="choice"><input type="checkbox" checked={maintenance} onChange={(e) => setMaintenance(e.currentTarget.checked)} /> A maintenance: nodes are out of use</label>
+      {maintenance ? <label key="nodes">Nodes<input name="agents" required autocomplete="off" spellcheck={false} placeholder="names, separated by commas" /></label> : (
+        <Fragment key="slots">
           <label>Slots<input name="slots" inputMode="numeric" required autocomplete="off" /></label>
           <label>Workspace
             <select name="workspace">
@@ -91,11 +93,11 @@ function Make({ close, done }: { close: () => void; done: () => void }) {
           </label>
           <label>User<input name="user" list="reservation-users" autocomplete="off" spellcheck={false} placeholder="everybody in the workspace" /></label>
           <datalist id="reservation-users">{(users.data ?? []).filter((u) => u.active).map((u) => <option key={u.id} value={u.username}>{u.displayName}</option>)}</datalist>
-        </>
+        </Fragment>
       )}
-      <label>From<input name="from" type="datetime-local" /></label>
-      <label>For how long<input name="length" required autocomplete="off" placeholder="4h" /></label>
-      <label>Note<input name="note" autocomplete="off" maxLength={1000} /></label>
+      <label key="from">From<input name="from" type="datetime-local" /></label>
+      <label key="length">For how long<input name="length" required autocomplete="off" placeholder="4h" /></label>
+      <label key="note">Note<input name="note" autocomplete="off" maxLength={1000} /></label>
       <p class="faint small">Without a start it begins now. At its start, tasks of others on its slots are preempted: they store a checkpoint and wait. What cannot be preempted stays until it ends.</p>
     </Dialog>
   );
