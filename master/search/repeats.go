@@ -112,7 +112,7 @@ func (s *Search) repeat() {
 		return
 	}
 	if !m.begun {
-		if r.ended < len(r.trials) || s.Free() > 0 || s.AllFailed() || r.canceled == len(r.trials) {
+		if !s.triedAll() || s.AllFailed() || r.canceled == len(r.trials) {
 			return
 		}
 		m.begun, m.first, m.chosen = true, len(r.trials), m.choose(r)
@@ -126,10 +126,15 @@ func (s *Search) repeat() {
 			r.Release(trial, int64(m.full))
 		}
 	}
-	if list := m.list(r); s.repeated() && len(list) > 0 && list[0].Results > 0 {
+	if list := m.list(r); s.Repeated() && len(list) > 0 && list[0].Results > 0 {
 		metric := m.sign * m.result(list[0].best)
 		s.bestTrial, s.bestMetric = list[0].best, &metric
 	}
+}
+
+// triedAll reports whether all trials have ended, and the search waits for no proposals.
+func (s *Search) triedAll() bool {
+	return s.trialSet.ended == len(s.trialSet.trials) && s.Free() == 0
 }
 
 // length is that of a whole training, as the budget counts it.
@@ -140,8 +145,8 @@ func (m *repeats) length(r *TrialSet) float64 {
 	return r.spending.full
 }
 
-// repeated reports whether all repeats have ended that will exist.
-func (s *Search) repeated() bool {
+// Repeated reports whether all repeats have ended that will exist; false if the search has none.
+func (s *Search) Repeated() bool {
 	m, r := s.repeats, &s.trialSet
 	return m != nil && m.begun && r.ended == len(r.trials) && (len(r.trials) >= m.planned(0) || !r.spending.fits(-1, m.length(r)))
 }
@@ -229,5 +234,5 @@ func (s *Search) repeatOutlook() *RepeatOutlook {
 	if m == nil || !m.begun || len(m.chosen) == 0 {
 		return nil
 	}
-	return &RepeatOutlook{Times: m.times, Decided: s.repeated(), List: m.list(&s.trialSet)}
+	return &RepeatOutlook{Times: m.times, Decided: s.Repeated(), List: m.list(&s.trialSet)}
 }

@@ -374,7 +374,7 @@ func failure(trials int) string {
 
 // Planned returns how many trials the search will have created at its end.
 func (s *Search) Planned() int {
-	if s.repeated() {
+	if s.Repeated() || s.repeats != nil && !s.repeats.begun && s.Len() > 0 && s.triedAll() { // all failed, so nothing is repeated
 		return s.Len()
 	}
 	return max(s.repeats.planned(s.plannedOfMethod()), s.Len())

@@ -258,7 +258,7 @@ func (s *Search) economize() {
 	if m, ok := s.method.(filler); ok && !p.over {
 		m.Fill(r)
 	}
-	waits := s.repeats != nil && r.sealed && !s.repeated() // for the next repeats
+	waits := s.repeats != nil && r.sealed && !s.Repeated() // for the next repeats
 	if p.over || p.spent() < p.allowed() && (p.active > 0 || s.Free() > 0 || waits) {
 		return
 	}
