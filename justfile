@@ -262,14 +262,16 @@ bench-cluster *args: build servers
 bench-against commit *args: build servers
     @go run ./integration/bench/against "${@:2}" "$1"
 
-# how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours, or with two metrics only: just bench search front, or on other tables: just bench search --tables FOLDER
+# how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours, or with two metrics only: just bench search front, or what searches say about further trials: just bench search gain, or on other tables: just bench search --tables FOLDER
 [positional-arguments]
 bench-search *args:
-    @if [[ "${1:-}" == --tables ]]; then go test ./integration/bench/search -run TestTablesOfAFolder -count 1 -timeout 3h -v -tables "$(realpath "$2")" "${@:3}"; \
+    @if [[ "${1:-}" == gain && "${2:-}" == --tables ]]; then go test ./integration/bench/search -run TestGainsOfAFolder -count 1 -timeout 3h -v -tables "$(realpath "$3")" "${@:4}"; \
+    elif [[ "${1:-}" == gain ]]; then go run ./integration/bench/search -gain "${@:2}"; \
+    elif [[ "${1:-}" == --tables ]]; then go test ./integration/bench/search -run TestTablesOfAFolder -count 1 -timeout 3h -v -tables "$(realpath "$2")" "${@:3}"; \
     elif [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; go run ./integration/bench/search -front -seeds 20; \
     elif [[ "${1:-}" == front ]]; then go run ./integration/bench/search -front -seeds 20 -optuna "$({{ ready }} python optuna)" "${@:2}"; \
     else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; go run ./integration/bench/search -front -seeds 20 -optuna "$({{ ready }} python optuna)"; fi
-    @if [[ "${1:-}" != --tables && "${1:-}" != front ]]; then {{ just_executable() }} bench-cluster -bench Core; fi
+    @if [[ "${1:-}" != --tables && "${1:-}" != front && "${1:-}" != gain ]]; then {{ just_executable() }} bench-cluster -bench Core; fi
 
 # how the policies of a pool share 1,000 nodes in virtual time, beside FIFO and plain best fit, in some minutes: just bench sched, or: just bench sched -shape philly -load 1.3 -plot picture.svg
 [positional-arguments]

@@ -98,6 +98,9 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 		if err := printFronts(a, all); err != nil {
 			return err
 		}
+		if err := printRepeats(a, all); err != nil {
+			return err
+		}
 		explain(a, all)
 	}
 	return nil

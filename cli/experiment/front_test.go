@@ -33,3 +33,27 @@ Front of experiment 7:
 		t.Errorf("got%swant%s", out, want)
 	}
 }
+
+// TestRepeatsOfADescription: numbers that are not known yet are empty.
+func TestRepeatsOfADescription(t *testing.T) {
+	io, out, _ := term.Buffers("")
+	a := &app.App{IO: io, Now: time.Now, Lookup: os.LookupEnv}
+	none, some := &v1.GetExperimentResponse{}, &v1.GetExperimentResponse{}
+	some.Experiment.ID = 7
+	mean, deviation := 0.25, 0.5
+	some.Outlook.Repeats = &v1.SearchRepeats{Times: 2, Configurations: []v1.RepeatedConfiguration{
+		{TrialID: 12, TrialIDs: []int{20, 22}, Results: 2, Mean: &mean, Deviation: &deviation}, {TrialID: 9, TrialIDs: []int{21}}}}
+	if err := printRepeats(a, []described{{resp: none}, {resp: some}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+Configurations of experiment 7 that were trained again:
+   Trial ID |   Mean |   Deviation |   Results | Trained Again
+------------+--------+-------------+-----------+-----------------
+         12 |   0.25 |         0.5 |         2 | 20, 22
+          9 |        |             |         0 | 21
+`
+	if out.String() != want {
+		t.Errorf("got%swant%s", out, want)
+	}
+}

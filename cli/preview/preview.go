@@ -119,6 +119,13 @@ func run(ctx context.Context, a *app.App, o options) error {
 	if b := cfg.Searcher.Budget; b != nil {
 		a.Printf("It ends when %s are spent, or after these trials. --simulate --pace TIME shows how many trials the budget suffices for, if a unit of training takes TIME.\n\n", b)
 	}
+	if w := cfg.Searcher.StopWhen; w != nil {
+		gain, trials, probability := w.Or()
+		a.Printf("It may have fewer trials: it creates no further ones when another %d improve its best result by %g %% or more with a probability below %g %%.\n\n", trials, 100*gain, 100*probability)
+	}
+	if best, times := cfg.Searcher.Repeat.Or(); best > 0 {
+		a.Printf("The %d best configurations are trained again at the end, %d times each; these trials are among those below.\n\n", best, times)
+	}
 	t := table.New("Trials", "Training Time")
 	for _, s := range byLength(sum.Trials) {
 		t.Row(s.Count, length(s.Unit))

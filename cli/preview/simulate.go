@@ -31,6 +31,8 @@ type simulated struct {
 	Hours    float64  `json:"hours,omitempty"`     // with a budget: in which at least one trial trained
 	Slots    float64  `json:"slotHours,omitempty"` // with a budget: of all trials
 	Front    int      `json:"front,omitempty"`     // with several metrics: results on the front
+	Repeats  int      `json:"repeats,omitempty"`   // with repeat: trials that trained the best configurations again
+	Stopped  bool     `json:"stopped,omitempty"`   // with stop_when: it created no further trials, because nothing would be gained
 	Lengths  []share  `json:"lengths"`
 }
 
@@ -68,6 +70,14 @@ func simulate(a *app.App, o options) error {
 		out.Hours, out.Slots = r.Seconds/time.Hour.Seconds(), r.Slots/time.Hour.Seconds()
 	}
 	out.Front = len(r.Front)
+	if r.Repeats != nil {
+		for _, x := range r.Repeats.List {
+			out.Repeats += len(x.Trials)
+		}
+	}
+	if n := len(r.Gains); n > 0 {
+		out.Stopped = r.Gains[n-1].Stopped
+	}
 	if n := len(r.Trace); n > 0 {
 		out.Best = &r.Trace[n-1].Metric
 	}
@@ -87,6 +97,12 @@ func simulate(a *app.App, o options) error {
 	a.Printf("With %d trials at once the search takes as long as training one trial for %d %s.\n", o.workers, out.Time, measure)
 	if budget != nil {
 		a.Printf("It took %.3g hours and %.3g slot-hours, with a budget of %s.\n", out.Hours, out.Slots, budget)
+	}
+	if out.Repeats > 0 {
+		a.Printf("%d of the trials trained the best configurations again (searcher.repeat).\n", out.Repeats)
+	}
+	if out.Stopped {
+		a.Printf("It created no further trials, because nothing would be gained by them (searcher.stop_when).\n")
 	}
 	if cfg.Searcher.ByProgram() {
 		a.Printf("The hyperparameters were drawn at random, in place of those that a program of yours proposes (sampler: program).\n")

@@ -52,6 +52,16 @@ with core.init() as ctx:
         ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": 1 / step})
 `
 
+// lucky reports one result, which its hyperparameter decides.
+const lucky = `
+import json, os, time, urllib.request
+
+body = {"run_id": os.environ["MLFLOW_RUN_ID"], "key": "loss", "value": 1 + float(os.environ["DET_HPARAM_x"]), "step": 1, "timestamp": int(time.time() * 1000)}
+headers = {"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"], "Content-Type": "application/json"}
+url = os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-metric"
+urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+`
+
 // compromises reports two metrics, of which one is better the worse the other is, and saves a checkpoint at each rung.
 const compromises = `
 from determined import core
@@ -69,8 +79,8 @@ with core.init() as ctx:
 `
 
 // TestASearchCallsTheBestBack: of three trials the best continues from its rung. The others wait there without slots until the search stops
-// them. Their program knows only signals. A branch from the end of the search has a trial more, and calls the second one back. Beside it, a training without an end ends when its budget is spent, and a search with two metrics finds
-// its front.
+// them. Their program knows only signals. A branch from the end of the search has a trial more, and calls the second one back. Beside it, a training without an end ends when its budget is spent, a search with two metrics finds
+// its front, and a search that gains nothing ends and trains its best configuration again.
 func TestASearchCallsTheBestBack(t *testing.T) {
 	r := rig.Start(t)
 	spends := r.Submit(t, `
@@ -90,6 +100,13 @@ searcher: {name: async_halving, metrics: [{name: loss}, {name: ms, at_most: 80}]
   stop_once: true, sampler: random, start_with: [{x: 0.5}, {x: 0.9}, {x: 0.1}, {x: 0.4}]}
 `, rig.Script(compromises))
 	defer foundItsFront(t, r, several)
+	lucky := r.Submit(t, `
+name: lucky
+entrypoint: python3 train.py
+hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
+searcher: {name: random, metric: loss, max_trials: 40, max_concurrent_trials: 2, stop_when: {gain: 1, trials: 1}, repeat: {best: 1, times: 2}}
+`, rig.Script(lucky))
+	defer trainedTheBestAgain(t, r, lucky)
 	id := r.Submit(t, `
 name: search
 entrypoint: python3 train.py
@@ -193,6 +210,46 @@ func foundItsFront(t *testing.T, r *rig.Rig, id int) {
 	}
 	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || !strings.Contains(out, fmt.Sprintf("Front of experiment %d:", id)) || !strings.Contains(out, "of 4 trials, 3 found one that keeps the bounds (ms at most 80)") {
 		t.Errorf("det experiment describe: %v\n%s", err, out)
+	}
+}
+
+// trainedTheBestAgain waits until a search has ended that may have 40 trials, and of which the first eight results say that no further one is twice as good.
+func trainedTheBestAgain(t *testing.T, r *rig.Rig, id int) {
+	t.Helper()
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
+	if err != nil || len(trials) < 10 || len(trials) > 13 { // some begin until the search knows
+		t.Fatal(len(trials), err)
+	}
+	hparams := map[int]string{}
+	for _, x := range trials {
+		hparams[x.ID] = string(x.HParams)
+		if x.State != "STATE_COMPLETED" {
+			t.Errorf("trial %d is %s: %s", x.ID, x.State, x.Error)
+		}
+	}
+	g, again := e.Outlook.Gain, e.Outlook.Repeats
+	if g == nil || !g.Stopped || g.Of < 8 || again == nil || !again.Decided || len(again.Configurations) != 1 || len(again.Configurations[0].TrialIDs) != 2 {
+		t.Fatalf("the search says %+v and %+v", g, again)
+	}
+	best := again.Configurations[0]
+	for _, repeat := range best.TrialIDs {
+		if hparams[repeat] != hparams[best.TrialID] || repeat == best.TrialID {
+			t.Errorf("trial %d has %s, and trial %d %s", repeat, hparams[repeat], best.TrialID, hparams[best.TrialID])
+		}
+	}
+	metric := e.Experiment.BestTrialSearcherMetric
+	if id := e.Experiment.BestTrialID; id == nil || *id != best.TrialIDs[0] || metric == nil || best.Mean == nil || *best.Mean != *metric || *best.Deviation != 0 {
+		t.Errorf("the best trial is %v with %v, and the repeats %+v", id, metric, best)
+	}
+	seeds := rig.Value[int](t, r, `SELECT count(DISTINCT seed)::int FROM trials WHERE experiment_id = $1`, id)
+	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || seeds != len(trials) || !strings.Contains(out, "the search created no further trials") ||
+		!strings.Contains(out, "Configurations of experiment") || !strings.Contains(out, fmt.Sprintf("that of trial %d is the best", best.TrialID)) {
+		t.Errorf("%d seeds of %d trials; det experiment describe: %v\n%s", seeds, len(trials), err, out)
 	}
 }
 

@@ -94,6 +94,7 @@ func filter(req *v1.GetCheckpointsRequest, e Experiment) (Filter, error) {
 			f.Desc = !e.SmallerIsBetter
 		}
 		f.Metric = e.Metric
+		f.Repeated = f.Desc != e.SmallerIsBetter && repeats(e.Config) // the best first
 		if len(e.Objectives) > 0 {
 			if err := json.Unmarshal(e.Objectives, &f.Objectives); err != nil {
 				return f, fmt.Errorf("searcher.metrics of experiment %d: %w", e.ID, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/models"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -68,6 +69,7 @@ type StoredCheckpoint struct {
 	Kept         bool      `db:"kept"` // a folder that the runner keeps
 	Logged       string    `db:"logged"`
 	RunID        int       `db:"run_id"`
+	Place        *int      `db:"place"`      // of its configuration among those that the search has trained again; nil: none
 	StorageID    *int      `db:"storage_id"` // of the storage that its task reported; nil if it reported none
 }
 
@@ -147,8 +149,8 @@ func filesOfExperiment(ctx context.Context, db *database.DB, experiment int, whi
 		}
 		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx, `
 			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, k.kept, k.logged, k.run_id, `+BeingRemoved+` AS being_removed,
-				`+database.FloatAt("vm.avg->e.metric")+` AS metric, `+objectiveValues+` AS values
-			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
+				`+database.FloatAt("vm.avg->e.metric")+` AS metric, `+objectiveValues+` AS values, rp.place::int
+			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id`+repeatPlaces("$1")+`
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
 				AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
 			WHERE t.experiment_id = $1 AND `+which+` ORDER BY k.reported_at, k.uuid`, append([]any{experiment}, args...)...)
@@ -193,7 +195,7 @@ func (s ExperimentFiles) Keep(p keep.Policy) keep.Experiment {
 			continue
 		}
 		e.Checkpoints = append(e.Checkpoints, keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
-			Metric: k.Metric, Point: points(k.Values), BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID})
+			Metric: k.Metric, Point: points(k.Values), BeingRemoved: k.BeingRemoved, Kept: k.Kept, Run: k.RunID, Place: optional.Value(k.Place)})
 	}
 	return e
 }

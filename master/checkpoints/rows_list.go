@@ -19,6 +19,7 @@ type Filter struct {
 	Desc         bool
 	Objectives   objectives.List // sort by the front of these metrics
 	WorstFirst   bool            // with Objectives
+	Repeated     bool            // before anything else, sort by the place of the configurations that the search has trained again
 }
 
 // checkpointSorts maps the names of sort orders to SQL; of equal checkpoints the oldest comes first.
@@ -65,8 +66,12 @@ func List(ctx context.Context, db *database.DB, in auth.Scope, f Filter, offset,
 	if f.Desc {
 		by += " DESC"
 	}
+	from := listedCheckpoints
+	if f.Repeated {
+		from, by = from+repeatPlaces("@experiment"), "rp.place NULLS LAST, "+by
+	}
 	c.Args["offset"], c.Args["limit"] = offset, min(limit, database.MaxPage)
-	ids, err := database.Scalars[string](ctx, db, `SELECT k.uuid::text`+listedCheckpoints+c.Where()+
+	ids, err := database.Scalars[string](ctx, db, `SELECT k.uuid::text`+from+c.Where()+
 		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.Args)
 	if err != nil {
 		return nil, err

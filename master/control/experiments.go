@@ -189,12 +189,14 @@ func (d *experimentPass) experimentChange(e *Experiment, state lifecycle.State, 
 		} else if p, begun := d.progress(e, state); begun && !state.Stopping() && (e.Progress == nil || math.Abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
 			c.Progress, changed = &p, true
 		}
-		trial, metric := e.Search.Best()
-		if metric != nil && (e.BestMetric == nil || *e.BestMetric != *metric) {
-			c.BestTrial, c.BestMetric, changed = &trial, metric, true
-		}
-		if o := e.Search.OutlookJSON(); o != string(e.Outlook) && (o != noOutlook || len(e.Outlook) > 0) {
+		o := e.Search.OutlookJSON()
+		said := o != string(e.Outlook) && (o != noOutlook || len(e.Outlook) > 0)
+		if said {
 			c.Outlook, changed = o, true
+		}
+		// When repeats decide, another trial may be the best with an equal metric; then the outlook changes too.
+		if trial, metric := e.Search.Best(); metric != nil && (e.BestMetric == nil || *e.BestMetric != *metric || said && e.Search.Repeated()) {
+			c.BestTrial, c.BestMetric, changed = &trial, metric, true
 		}
 	}
 	if changed {

@@ -27,6 +27,8 @@ func TestSearchSimulation(t *testing.T) {
 		"{name: pbt, metric: loss, population_size: 4, num_rounds: 3, length_per_round: {batches: 4}, replace_function: {truncate_fraction: 0.25}, explore_function: {resample_probability: 0.2, perturb_factor: 0.2}}",
 		"{name: adaptive_asha, metric: loss, max_trials: 10, max_concurrent_trials: 4, divisor: 2, bracket_rungs: [2, 3], max_length: {batches: 16}, sampler: program}",
 		"{name: random, metric: loss, max_trials: 8, max_concurrent_trials: 3, max_length: {batches: 8}, sampler: program, start_with: [{n: 5}]}",
+		"{name: random, metric: loss, max_trials: 30, max_concurrent_trials: 4, max_length: {batches: 4}, stop_when: {gain: 0, trials: 1, probability: 0.15}, repeat: {best: 2, times: 2}}",
+		"{name: adaptive_asha, metric: loss, max_trials: 14, max_concurrent_trials: 4, divisor: 2, max_length: {batches: 8}, repeat: {best: 2, times: 2}}",
 	}
 	for seed := range *simSeeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/detent-ml/detent/master/document"
+	"github.com/detent-ml/detent/master/expconf/ending"
 	"github.com/detent-ml/detent/master/expconf/objectives"
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -110,6 +111,12 @@ type Searcher struct {
 	// Budget is what the search may spend; nil: it ends with its trials.
 	Budget *Budget `json:"budget" of:"single? random? grid? adaptive_asha? async_halving? pbt? sync_halving adaptive"`
 
+	// StopWhen is when the search creates no further trials; nil: it creates all.
+	StopWhen *ending.StopWhen `json:"stop_when" of:"random? adaptive_asha? async_halving?"`
+
+	// Repeat is which configurations the search trains again at its end; nil: none.
+	Repeat *ending.Repeat `json:"repeat" of:"random? grid? adaptive_asha? async_halving?"`
+
 	TrainStragglers bool    `json:"train_stragglers" of:"sync_halving adaptive" default:"true"`
 	Unit            *string `json:"unit" of:"custom"`
 }
@@ -160,6 +167,10 @@ func (s Searcher) check(k *checker, at string) {
 	k.text(at+".metric", s.Metric, 256)
 	for _, p := range s.Metrics.Problems(objectives.Beside{Metric: s.Metric, Smaller: s.SmallerIsBetter, Progressive: s.Progressive, Learns: len(s.LearnFrom) > 0,
 		Program: s.ByProgram(), Early: s.Revision == 1 && s.Name != Grid, Trials: s.MaxTrials}) { // a grid has no revisions
+		k.fail(document.Join(at, p.At), p.Message, p.Hint)
+	}
+	beside := ending.Beside{Metrics: len(s.Metrics), Trials: s.MaxTrials}
+	for _, p := range append(s.StopWhen.Problems(beside), s.Repeat.Problems(beside)...) {
 		k.fail(document.Join(at, p.At), p.Message, p.Hint)
 	}
 	if s.SourceTrialID != nil && *s.SourceTrialID < 1 {

@@ -33,7 +33,31 @@ func OutlookOf(e Experiment) (w v1.SearchOutlook, err error) {
 			w.Says = append(w.Says, frontText(f))
 		}
 	}
+	if g := o.Gain; g != nil {
+		w.Gain = &v1.SearchGain{Of: g.Of, Trials: g.Trials, Gain: g.Gain, Better: g.Better, Enough: g.Enough, Stopped: g.Stopped}
+		w.Says = append(w.Says, gainText(g))
+	}
 	return w, nil
+}
+
+// gainText says what further trials would bring, or that none are created because of it.
+func gainText(g *search.GainOutlook) string {
+	more, by := "another trial", ""
+	if g.Trials > 1 {
+		more = fmt.Sprintf("another %d trials", g.Trials)
+	}
+	if g.Gain > 0 {
+		by = fmt.Sprintf(" by %s %% or more", short(100*g.Gain))
+	}
+	if g.Stopped {
+		return fmt.Sprintf("the search created no further trials, because %s would improve the best result%s with a probability of only %.0f %% (searcher.stop_when; estimated from %s)",
+			more, by, 100*g.Enough, spelling.Count(g.Of, "trial"))
+	}
+	text := fmt.Sprintf("%s would improve the best result with a probability of %.0f %%", more, 100*g.Better)
+	if by != "" {
+		text += fmt.Sprintf(", and%s with %.0f %%", by, 100*g.Enough)
+	}
+	return text + fmt.Sprintf(" (estimated from %s)", spelling.Count(g.Of, "trial"))
 }
 
 // frontText says what a search with several metrics has found: "3 results are on the front of loss, ms; of 20 trials, 12 found one that keeps the bounds (ms at
@@ -54,27 +78,90 @@ func frontText(f *search.FrontOutlook) string {
 	return text
 }
 
-// frontOf adds the results of the front to the outlook of an experiment.
-func frontOf(ctx context.Context, db *database.DB, e Experiment, w *v1.SearchOutlook) error {
+// withTrials adds to the outlook of an experiment what has the ids of trials: the results of the front, and the configurations that are trained again.
+func withTrials(ctx context.Context, db *database.DB, e Experiment, w *v1.SearchOutlook) error {
 	var o search.Outlook
-	if w.Front == nil {
+	if len(e.Outlook) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(e.Outlook, &o); err != nil {
 		return fmt.Errorf("the outlook of experiment %d: %w", e.ID, err)
 	}
-	numbers := each.Of(o.Front.Points, func(p search.FrontResult) int { return p.Trial })
+	var numbers []int
+	if o.Front != nil {
+		numbers = each.Of(o.Front.Points, func(p search.FrontResult) int { return p.Trial })
+	}
+	if o.Repeats != nil {
+		for _, x := range o.Repeats.List {
+			numbers = append(append(numbers, x.Of), x.Trials...)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
 	ids, err := database.Map[int, int](ctx, db, `SELECT number, id FROM trials WHERE experiment_id = $1 AND number = ANY($2)`, e.ID, numbers)
 	if err != nil {
 		return err
 	}
-	w.Front.Points = []v1.FrontPoint{}
-	for _, p := range o.Front.Points {
-		if id, there := ids[p.Trial]; there {
-			w.Front.Points = append(w.Front.Points, v1.FrontPoint{TrialID: id, StepsCompleted: p.Steps, Values: p.Values})
+	if o.Front != nil {
+		w.Front.Points = []v1.FrontPoint{}
+		for _, p := range o.Front.Points {
+			if id, there := ids[p.Trial]; there {
+				w.Front.Points = append(w.Front.Points, v1.FrontPoint{TrialID: id, StepsCompleted: p.Steps, Values: p.Values})
+			}
 		}
 	}
+	if o.Repeats != nil {
+		w.Repeats = repeatsOf(o.Repeats, ids)
+		w.Says = append(w.Says, repeatText(w.Repeats))
+	}
 	return nil
+}
+
+// repeatsOf returns the configurations that are trained again, with the ids of the trials that have rows.
+func repeatsOf(o *search.RepeatOutlook, ids map[int]int) *v1.SearchRepeats {
+	w := &v1.SearchRepeats{Times: o.Times, Decided: o.Decided, Configurations: []v1.RepeatedConfiguration{}}
+	for _, x := range o.List {
+		c := v1.RepeatedConfiguration{TrialID: ids[x.Of], TrialIDs: []int{}, Results: x.Results, Mean: x.Mean, Deviation: x.Deviation}
+		for _, number := range x.Trials {
+			if id, there := ids[number]; there {
+				c.TrialIDs = append(c.TrialIDs, id)
+			}
+		}
+		w.Configurations = append(w.Configurations, c)
+	}
+	return w
+}
+
+// repeatText says which configuration is the best of those that were trained again: "the 3 best configurations were trained again, 3 times each; that of
+// trial 12 is the best, with a mean of 0.031 and a standard deviation of 0.002".
+func repeatText(w *v1.SearchRepeats) string {
+	what := fmt.Sprintf("the %d best configurations", len(w.Configurations))
+	are := "are"
+	if len(w.Configurations) == 1 {
+		what, are = "the best configuration", "is"
+	}
+	results := 0
+	for _, c := range w.Configurations {
+		results += c.Results
+	}
+	if !w.Decided {
+		return fmt.Sprintf("%s %s trained again, %s in all; %d with a result so far", what, are, spelling.Count(w.Times*len(w.Configurations), "time"), results)
+	}
+	if results == 0 {
+		return what + " trained again had no result"
+	}
+	each := ""
+	if len(w.Configurations) > 1 {
+		each = " each"
+	}
+	best := w.Configurations[0]
+	text := fmt.Sprintf("%s %s trained again, %s%s; that of trial %d is the best, with a mean of %s", what, map[string]string{"are": "were", "is": "was"}[are],
+		spelling.Count(w.Times, "time"), each, best.TrialID, short(*best.Mean))
+	if best.Deviation != nil {
+		text += fmt.Sprintf(" and a standard deviation of %s", short(*best.Deviation))
+	}
+	return text
 }
 
 // spentText says what a search has spent: "12.4 of 40 slot-hours are spent; about 31 more trials".

@@ -50,7 +50,7 @@ func (d Deps) get(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (
 	if resp.Outlook, err = OutlookOf(e); err != nil {
 		return nil, err
 	}
-	if err := frontOf(ctx, d.DB, e, &resp.Outlook); err != nil {
+	if err := withTrials(ctx, d.DB, e, &resp.Outlook); err != nil {
 		return nil, err
 	}
 	avoided, err := nodes.Avoided(ctx, d.DB, e.ID)

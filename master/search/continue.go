@@ -78,7 +78,10 @@ func (s *Search) reconfigure(cfg expconf.Config) error {
 		return err
 	}
 	sign := signOf(cfg)
-	if cfg.Searcher.Metric != s.name || sign != s.sign {
+	anew := cfg.Searcher.Metric != s.name || sign != s.sign
+	s.trialSet.prospects.reconfigured(cfg.Searcher, anew)
+	s.repeats.reconfigured(sign, anew)
+	if anew {
 		s.bestTrial, s.bestMetric = 0, nil
 	}
 	s.trialSet.spending = s.trialSet.spending.reconfigured(cfg.Searcher)

@@ -24,6 +24,8 @@
 // (ASHA) and adaptive_asha have one bracket (halving.go, adaptive.go), which learns what
 // the verdicts at its first rung are worth (verdict.go). adaptive_asha has several brackets
 // if bracket_rungs says so, and in searches of revision 1.
+// At its end a search may train its best configurations again (repeats.go).
+// A search estimates what further trials would bring, and may create none (prospects.go).
 //
 // The configuration has the revision of these algorithms. A search that began with
 // revision 1 must read its events with the algorithms of then, or it would not know its

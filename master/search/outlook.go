@@ -7,8 +7,10 @@ import (
 
 // An Outlook is what a search says about its end. The control loop stores it with the experiment, so that every master can show it.
 type Outlook struct {
-	Budget *BudgetOutlook `json:"budget,omitempty"` // nil: the search has no budget
-	Front  *FrontOutlook  `json:"front,omitempty"`  // nil: the search has one metric
+	Budget  *BudgetOutlook `json:"budget,omitempty"`  // nil: the search has no budget
+	Front   *FrontOutlook  `json:"front,omitempty"`   // nil: the search has one metric
+	Repeats *RepeatOutlook `json:"repeats,omitempty"` // nil: nothing is trained again, or not yet
+	Gain    *GainOutlook   `json:"gain,omitempty"`    // nil: the search does not know yet what further trials would bring
 }
 
 // A BudgetOutlook is what a search has spent of its budget.
@@ -22,7 +24,10 @@ type BudgetOutlook struct {
 
 // Outlook returns the outlook of the search.
 func (s *Search) Outlook() Outlook {
-	o := Outlook{Front: s.goals.outlook()}
+	o := Outlook{Front: s.goals.outlook(), Repeats: s.repeatOutlook()}
+	if p := s.trialSet.prospects; p != nil {
+		o.Gain = p.newest
+	}
 	if p := s.trialSet.spending; p != nil {
 		b := &BudgetOutlook{Unit: "hours", Limit: hoursOf(p.limit), Spent: hoursOf(p.spent()), Over: p.over}
 		if p.bySlots {

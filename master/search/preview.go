@@ -20,6 +20,18 @@ type Share struct {
 func Preview(cfg expconf.Config) []Share {
 	c := cfg.Searcher
 	full, name := c.FullLength()
+	n := c.Repeat.Trials()
+	cfg.Searcher.MaxTrials -= n
+	list := previewWithoutRepeats(cfg)
+	if n > 0 && len(list) > 0 {
+		list = append(list, Share{Trials: n, Units: full, Name: name, Whole: true})
+	}
+	return list
+}
+
+func previewWithoutRepeats(cfg expconf.Config) []Share {
+	c := cfg.Searcher
+	full, name := c.FullLength()
 	whole := func(n int) []Share { return []Share{{Trials: n, Units: full, Name: name, Whole: true}} }
 	switch c.Name {
 	case expconf.Single:

@@ -30,6 +30,8 @@ var kinds = []struct {
 	{"{name: random, metrics: [{name: loss}, {name: ms, at_most: 1.5}], max_trials: 20, max_concurrent_trials: 3, max_length: {batches: 8}}", 20, 3},
 	{"{name: async_halving, metrics: [{name: loss}, {name: ms, at_most: 1.5}], num_rungs: 3, divisor: 2, max_trials: 24, max_concurrent_trials: 4, max_length: {batches: 8}, stop_once: true}", 24, 4},
 	{"{name: adaptive_asha, metrics: [{name: loss}, {name: ms, at_most: 1.5}], divisor: 2, max_trials: 24, max_concurrent_trials: 4, max_length: {batches: 8}}", 24, 4},
+	{"{name: random, metric: loss, max_trials: 20, max_concurrent_trials: 3, max_length: {batches: 8}, stop_when: {gain: 0, trials: 1, probability: 0.1}}", 20, 3},
+	{"{name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 60, max_concurrent_trials: 4, max_length: {batches: 4}, stop_when: {gain: 0.1, trials: 2, probability: 0.3}}", 60, 4},
 	{"{name: pbt, metric: loss, population_size: 5, num_rounds: 3, length_per_round: {batches: 3}, replace_function: {truncate_fraction: 0.4}, explore_function: {resample_probability: 0.3, perturb_factor: 0.2}}", 9, 5},
 }
 

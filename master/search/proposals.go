@@ -84,15 +84,18 @@ func (r *TrialSet) ready(to float64) bool {
 	if p := r.spending; p != nil && to == 0 {
 		to = p.full
 	}
-	return r.proposed() && r.spending.fits(-1, to)
+	return !r.sealed && r.proposed() && r.spending.fits(-1, to) && !r.prospects.done()
 }
 
 func (r *TrialSet) proposed() bool {
 	return r.program == nil || len(r.trials) < len(r.domain.starts) || len(r.program.queue) > 0
 }
 
-// exhausted reports whether the program has ended the search, and all its proposals are trials.
-func (r *TrialSet) exhausted() bool { return r.program != nil && r.program.last && !r.proposed() }
+// exhausted reports whether no trial is created any more: the program has ended the search, and all its proposals are trials, or nothing would be
+// gained by further ones.
+func (r *TrialSet) exhausted() bool {
+	return r.program != nil && r.program.last && !r.proposed() || r.prospects.done()
+}
 
 // next removes the oldest proposal from the queue, for the trial with this number.
 func (p *program) next(trial int) given {
@@ -265,6 +268,8 @@ func (s *Search) CheckProposals(body Proposals) (fresh Proposals, wrong []Refusa
 		case known && text(before) == text(values.hparams(0)):
 		case known:
 			refuse(true, "an earlier proposal with this key has other hyperparameters; use a new key for each proposal")
+		case r.prospects.done():
+			refuse(true, "the search creates no further trials, because nothing would be gained by them (searcher.stop_when)")
 		case p.last:
 			refuse(true, "the program has ended the search: no further proposals are accepted")
 		default:
@@ -312,7 +317,7 @@ func (p *program) before(r *TrialSet, key string) (map[string]any, bool) {
 // Free is how many proposals the search needs now: so many further trials would begin.
 func (s *Search) Free() int {
 	m, ok := s.method.(filler)
-	if !ok || !s.ByProgram() || s.trialSet.exhausted() || s.Over() {
+	if !ok || !s.ByProgram() || s.trialSet.exhausted() || s.trialSet.sealed || s.Over() {
 		return 0
 	}
 	return m.Free(&s.trialSet)
@@ -321,7 +326,7 @@ func (s *Search) Free() int {
 // Room is how many further proposals the search accepts now.
 func (s *Search) Room() int {
 	p := s.trialSet.program
-	if p == nil || p.last || s.Over() {
+	if p == nil || p.last || s.Over() || s.trialSet.sealed || s.trialSet.prospects.done() {
 		return 0
 	}
 	first := max(len(s.trialSet.trials), len(s.trialSet.domain.starts)) // trials of start_with need no proposal

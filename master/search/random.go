@@ -42,7 +42,7 @@ func (m *random) Exited(r *TrialSet, trial int, reason string) {
 	case r.resumeNext(trial):
 	case r.program != nil, r.spending != nil: // further trials may have waited for a proposal, or for money
 		m.Fill(r)
-	case len(r.trials)-m.invalid < m.trials:
+	case len(r.trials)-m.invalid < m.trials && r.ready(0):
 		m.add(r)
 	}
 }

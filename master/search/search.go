@@ -98,6 +98,7 @@ type Search struct {
 	learns   bool   // from earlier experiments
 	awaits   bool   // what it learns from them: it has no trials before the Learned event
 
+	repeats     *repeats
 	goals       *goals  // nil: the search has one metric
 	name        string  // searcher.metric
 	sign        float64 // -1 if a larger metric is better, else 1
@@ -127,6 +128,8 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	}
 	c := cfg.Searcher
 	s.full, _ = c.FullLength()
+	c.MaxTrials -= c.Repeat.Trials()
+	s.repeats = newRepeats(c, s.sign)
 	s.goals = newGoals(c.Metrics)
 	s.trialSet.several = s.goals != nil
 	if c.ByProgram() {
@@ -160,6 +163,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	}
 	s.learns = len(c.LearnFrom) > 0
 	s.trialSet.spending = newSpending(c)
+	s.trialSet.prospects = newProspects(c, s.trialSet.model != nil || c.ByProgram())
 	if s.awaits = s.learns; !s.awaits {
 		s.method.Start(&s.trialSet)
 	}
@@ -181,7 +185,7 @@ func (s *Search) Apply(e Event) error {
 	if s.awaits && e.Kind != Learned {
 		return fmt.Errorf("search event %d comes before what the search learns from earlier experiments", e.Seq)
 	}
-	defer s.economize()
+	defer s.goOn()
 	switch e.Kind {
 	case Learned:
 		return s.learned(e)
@@ -228,6 +232,13 @@ func (s *Search) Apply(e Event) error {
 	return nil
 }
 
+// goOn is called after each event.
+func (s *Search) goOn() {
+	s.consider()
+	s.economize()
+	s.repeat()
+}
+
 // validated applies a result. Results of trials that were told to end are ignored, except
 // that a late result may still be the best one.
 func (s *Search) validated(t *entry, trial int, v Validation) {
@@ -238,8 +249,12 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 			return
 		}
 		s.note(trial, v)
+	case v.Metric != nil && s.repeats.owns(trial):
+		s.repeats.note(trial, s.sign**v.Metric)
 	case v.Metric != nil:
 		s.rank(trial, *v.Metric)
+		s.repeats.note(trial, s.sign**v.Metric)
+		s.trialSet.prospects.result(trial, s.sign**v.Metric)
 	}
 	if t.exited != "" || t.stop || t.fail != "" {
 		return
@@ -250,7 +265,7 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	if why == "" && s.judged {
 		if r.At, why = s.lengthGauge.at(v, func() map[string]any { return s.trialSet.hparams(trial) }); why == "" {
 			r.Length = v.Length
-			s.method.Validated(&s.trialSet, trial, r)
+			s.hear(trial, r)
 			return
 		}
 	}
@@ -258,16 +273,29 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	case why != "" && s.judged:
 		t.fail = why
 	case why == "":
-		s.method.Validated(&s.trialSet, trial, r)
+		s.hear(trial, r)
 	}
+}
+
+// hear passes a result on to the method, or to the repeats.
+func (s *Search) hear(trial int, r Result) {
+	if s.repeats.owns(trial) {
+		s.repeats.validated(&s.trialSet, trial, r)
+		return
+	}
+	s.method.Validated(&s.trialSet, trial, r)
 }
 
 func (s *Search) exited(t *entry, trial int, reason string) {
 	if t.exited != "" {
 		return
 	}
-	if t.exited = reason; reason == lifecycle.ExitStopped && s.Over() && !t.stop {
+	t.exited = reason
+	if reason == lifecycle.ExitStopped && s.Over() && !t.stop {
 		t.cut = true
+	}
+	if reason != lifecycle.ExitInvalidHP {
+		s.trialSet.prospects.halted(t, reason == lifecycle.ExitDone)
 	}
 	s.trialSet.leave(trial)
 	if p := s.trialSet.spending; p != nil && reason == lifecycle.ExitDone {
@@ -279,6 +307,10 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 		s.trialSet.failed++
 	case lifecycle.ExitCanceled:
 		s.trialSet.canceled++
+	}
+	if s.repeats.owns(trial) {
+		s.trialSet.resumeNext(trial)
+		return
 	}
 	s.method.Exited(&s.trialSet, trial, reason)
 }
@@ -363,7 +395,15 @@ func failure(trials int) string {
 
 // Planned returns how many trials the search will have created at its end.
 func (s *Search) Planned() int {
-	if s.Over() {
+	if s.Repeated() || s.repeats != nil && !s.repeats.begun && s.Len() > 0 && s.triedAll() { // all failed, so nothing is repeated
+		return s.Len()
+	}
+	return max(s.repeats.planned(s.plannedOfMethod()), s.Len())
+}
+
+// plannedOfMethod is Planned without repeats.
+func (s *Search) plannedOfMethod() int {
+	if s.Over() || s.trialSet.prospects.done() {
 		return s.Len()
 	}
 	if p := s.trialSet.program; p != nil && p.last {

@@ -24,6 +24,8 @@ type spending struct {
 	gauged  bool    // it has
 	blind   int     // so many trials run at most while the cost of a training is not known
 	over    bool    // nothing begins any more
+	repeats int     // trainings of which the search keeps the cost until they begin
+	workers int     // of them, at once
 
 	ended   amount  // of the attempts that have ended
 	running amount  // of the other ones, at the last Spent event
@@ -96,6 +98,7 @@ func newSpending(c expconf.Searcher) *spending {
 	full, _ := c.FullLength()
 	p := &spending{full: max(1, float64(full)), gauged: full > 0, blind: expconf.MaxConcurrent}
 	p.allow(c)
+	p.repeats, p.workers = c.Repeat.Trials(), atOnce(c.MaxConcurrentTrials)
 	if c.Name == expconf.Random || c.Name == expconf.Grid {
 		p.blind = maxBlind // each of them trains to its end
 	}
@@ -147,9 +150,41 @@ func (p *spending) spent() float64 {
 	return p.clock
 }
 
+// Until the repeats begin, the search keeps what they probably cost, and some more, because the trials that run then spend until their next report:
+// unknownRepeats of the budget before it knows the cost of a training, and never more than mostRepeats, which is for fewer repeats then.
+const (
+	unknownRepeats = 0.25
+	mostRepeats    = 0.5
+	dearerRepeats  = 1.25
+)
+
+// allowed is what the search may spend before its repeats.
+func (p *spending) allowed() float64 {
+	if p.repeats == 0 {
+		return p.limit
+	}
+	cost, known := p.cost(-1, p.full, p.of(p.running))
+	if !known {
+		return p.limit * (1 - unknownRepeats)
+	}
+	rounds := float64(p.repeats)
+	if !p.bySlots {
+		rounds = math.Ceil(rounds / float64(p.workers))
+	}
+	cost *= dearerRepeats
+	return p.limit - cost*min(rounds, math.Floor(p.limit*mostRepeats/max(cost, 1e-9)))
+}
+
+// release lets the repeats have the rest of the budget.
+func (p *spending) release() {
+	if p != nil {
+		p.repeats, p.over = 0, p.spent() >= p.limit
+	}
+}
+
 // left is what has not been spent, and is not needed by the trials that run.
 func (p *spending) left() float64 {
-	left := p.limit - p.spent()
+	left := p.allowed() - p.spent()
 	if p.bySlots {
 		left -= max(0, p.committed(p.running.SlotSeconds)-p.running.SlotSeconds)
 	}
@@ -161,7 +196,7 @@ func (p *spending) fits(trial int, to float64) bool {
 	if p == nil {
 		return true
 	}
-	if p.over || p.spent() >= p.limit {
+	if p.over || p.spent() >= p.allowed() {
 		return false
 	}
 	cost, known := p.cost(trial, to, p.of(p.running))
@@ -223,7 +258,8 @@ func (s *Search) economize() {
 	if m, ok := s.method.(filler); ok && !p.over {
 		m.Fill(r)
 	}
-	if p.over || p.spent() < p.limit && (p.active > 0 || s.Free() > 0) {
+	waits := s.repeats != nil && r.sealed && !s.Repeated() // for the next repeats
+	if p.over || p.spent() < p.allowed() && (p.active > 0 || s.Free() > 0 || waits) {
 		return
 	}
 	p.over = true
@@ -304,6 +340,6 @@ func (s *Search) Due(x Spending) bool {
 	before, next := p.spent(), *p
 	next.note(x)
 	after := next.spent()
-	first, last := p.of(p.running) == 0 && p.of(x.Running) > 0, before < p.limit && after >= p.limit
+	first, last := p.of(p.running) == 0 && p.of(x.Running) > 0, before < p.allowed() && after >= next.allowed()
 	return first || last || x.To-p.to >= spentPause && math.Abs(after-before) >= p.limit/spentSteps
 }

@@ -10,15 +10,17 @@ import (
 
 // TrialSet has the trials of a search by their numbers, and creates new ones.
 type TrialSet struct {
-	seed     int64 // of the experiment
-	domain   *domain
-	model    *model    // the TPE sampler; nil: hyperparameters are drawn at random
-	spending *spending // of its budget; nil: it has none
-	program  *program  // what a program proposes; nil: the search draws itself
-	several  bool      // results have several metrics
-	layout   *layout   // how hyperparameters are packed; made at the first use
-	random   *drawn    // the source of random hyperparameters for the current space; made at the first use
-	trials   []*entry
+	seed      int64 // of the experiment
+	domain    *domain
+	model     *model     // the TPE sampler; nil: hyperparameters are drawn at random
+	spending  *spending  // of its budget; nil: it has none
+	prospects *prospects // of further trials; nil: the search makes no estimates
+	program   *program   // what a program proposes; nil: the search draws itself
+	sealed    bool       // only repeats are created any more
+	several   bool       // results have several metrics
+	layout    *layout    // how hyperparameters are packed; made at the first use
+	random    *drawn     // the source of random hyperparameters for the current space; made at the first use
+	trials    []*entry
 
 	ended, failed, canceled int // trials: all that have ended, and of these the failed and the canceled
 	waiting                 int // trials that reopenFailed lets wait for a free worker
@@ -37,6 +39,8 @@ type entry struct {
 	fail      string
 	target    int64
 	from      *int
+	tried     bool   // it has run, and waited or ended
+	whole     bool   // it has trained to its end
 	exited    string // reason of its exit; "" while it has not exited
 }
 
@@ -133,13 +137,20 @@ func (r *TrialSet) leave(trial int) {
 func (r *TrialSet) Finish(trial int) {
 	r.Stop(trial)
 	r.trials[trial].trained = true
+	r.prospects.halted(r.trials[trial], true)
 }
 
 // Stop ends a trial: it has trained long enough.
-func (r *TrialSet) Stop(trial int) { r.trials[trial].stop, r.trials[trial].hold = true, false }
+func (r *TrialSet) Stop(trial int) {
+	r.trials[trial].stop, r.trials[trial].hold = true, false
+	r.prospects.halted(r.trials[trial], false)
+}
 
 // Hold lets a trial wait with its checkpoint and without slots.
-func (r *TrialSet) Hold(trial int) { r.trials[trial].hold, r.trials[trial].suspended = true, false }
+func (r *TrialSet) Hold(trial int) {
+	r.trials[trial].hold, r.trials[trial].suspended = true, false
+	r.prospects.halted(r.trials[trial], false)
+}
 
 // Release lets a trial train to the length target, in the searcher's unit.
 func (r *TrialSet) Release(trial int, target int64) {

@@ -212,9 +212,37 @@ type GetExperimentResponse struct {
 
 // SearchOutlook is what a search says about its end.
 type SearchOutlook struct {
-	Budget *SearchBudget `json:"budget"` // null: it has no budget
-	Front  *SearchFront  `json:"front"`  // null: it has one metric
-	Says   []string      `json:"says"`   // the same in words
+	Budget  *SearchBudget  `json:"budget"`  // null: it has no budget
+	Front   *SearchFront   `json:"front"`   // null: it has one metric
+	Gain    *SearchGain    `json:"gain"`    // null: it makes no estimate, or has too few results yet
+	Repeats *SearchRepeats `json:"repeats"` // null: no configuration is trained again, or not yet
+	Says    []string       `json:"says"`    // the same in words
+}
+
+// SearchRepeats are the best configurations of a search, which it trains again with other seeds (searcher.repeat).
+type SearchRepeats struct {
+	Times          int                     `json:"times"`
+	Decided        bool                    `json:"decided"`        // all have ended
+	Configurations []RepeatedConfiguration `json:"configurations"` // the best first
+}
+
+// RepeatedConfiguration is a configuration that is trained again.
+type RepeatedConfiguration struct {
+	TrialID   int      `json:"trialId"`   // the trial that had it first
+	TrialIDs  []int    `json:"trialIds"`  // the repeats
+	Results   int      `json:"results"`   // repeats that have ended with a result
+	Mean      *float64 `json:"mean"`      // of the best results of these; null: there are none
+	Deviation *float64 `json:"deviation"` // the standard deviation of one result; null: there are fewer than two
+}
+
+// SearchGain is an estimate of what further trials would bring.
+type SearchGain struct {
+	Of      int     `json:"of"`      // trials of whose results it is
+	Trials  int     `json:"trials"`  // further ones
+	Gain    float64 `json:"gain"`    // as a part of the best result
+	Better  float64 `json:"better"`  // probability that they find a better result
+	Enough  float64 `json:"enough"`  // probability that they find one that is better by this gain
+	Stopped bool    `json:"stopped"` // searcher.stop_when: no further trial is created
 }
 
 // SearchFront is the Pareto front of a search with several metrics.

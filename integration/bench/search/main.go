@@ -38,10 +38,14 @@ func main() {
 	flag.StringVar(&o.plot, "plot", "", "file for a plot (SVG)")
 	flag.StringVar(&o.json, "json", "", "file for all the figures")
 	flag.BoolVar(&o.front, "front", false, "searches with two metrics instead, on tasks with a known front")
+	flag.BoolVar(&o.gain, "gain", false, "what searches say about further trials instead, and what stopping by it saves")
 	flag.Parse()
 	do := run
 	if o.front {
 		do = func(o options) error { return fronts(o, os.Stdout) }
+	}
+	if o.gain {
+		do = func(o options) error { return gains(o, os.Stdout) }
 	}
 	if err := do(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -53,7 +57,7 @@ type options struct {
 	curves, only, optuna, way, add, plot, json string
 	seeds, first, workers, trials              int
 	budget                                     int64
-	front                                      bool
+	front, gain                                bool
 }
 
 // A method is a searcher as it would be written in an experiment's configuration.

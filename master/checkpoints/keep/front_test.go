@@ -54,3 +54,28 @@ func TestSeveralMetrics(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigurationsThatWereTrainedAgain: the checkpoints of the best configuration are the best of the experiment, and the metric decides among its
+// checkpoints and in each trial.
+func TestConfigurationsThatWereTrainedAgain(t *testing.T) {
+	var all []keep.Checkpoint
+	for i, c := range []struct {
+		place  int
+		metric float64
+	}{{0, 0.1}, {2, 0.2}, {1, 0.5}, {1, 0.4}, {0, 0.3}} {
+		all = append(all, keep.Checkpoint{UUID: fmt.Sprint("k", i), Trial: 1 + i, Steps: 10, State: keep.Completed, Metric: &c.metric, Place: c.place})
+	}
+	for best, want := range map[int]string{1: "k3", 2: "k2 k3", 3: "k1 k2 k3", 4: "k0 k1 k2 k3"} {
+		e := keep.Experiment{Policy: keep.Policy{ExperimentBest: best, SmallerIsBetter: true}, Checkpoints: all}
+		var kept []string
+		removed := fmt.Sprint(keep.Decide(e).Remove)
+		for _, k := range all {
+			if !strings.Contains(removed, k.UUID) {
+				kept = append(kept, k.UUID)
+			}
+		}
+		if strings.Join(kept, " ") != want {
+			t.Errorf("save_experiment_best: %d keeps %v, want %s", best, kept, want)
+		}
+	}
+}

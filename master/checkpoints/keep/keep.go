@@ -49,6 +49,7 @@ type Checkpoint struct {
 	BeingRemoved bool         // its removal has begun
 	Kept         bool         // a folder that the runner keeps, which never counts as an ordinary checkpoint
 	Run          int          // the attempt that reported it
+	Place        int          // of its configuration among those that the search has trained again, 1 for the best; 0: none
 }
 
 // An Experiment with all its checkpoints.
@@ -149,7 +150,7 @@ func (e Experiment) kept() map[string]bool {
 		}
 		all = append(all, list...)
 	}
-	e.Policy.first(e.Policy.ExperimentBest, validated(all), better, kept)
+	e.Policy.first(e.Policy.ExperimentBest, validated(all), func(x, y Checkpoint) int { return cmp.Or(byPlace(x, y), better(x, y)) }, kept)
 	return kept
 }
 
@@ -216,6 +217,14 @@ func (p Policy) better(x, y Checkpoint) int {
 		c = -c
 	}
 	return cmp.Or(c, older(x, y))
+}
+
+// byPlace orders the best configurations first that the search has trained again, and all others last.
+func byPlace(x, y Checkpoint) int {
+	if x.Place == 0 || y.Place == 0 {
+		return cmp.Compare(y.Place, x.Place)
+	}
+	return cmp.Compare(x.Place, y.Place)
 }
 
 // older orders checkpoints from the oldest to the newest, as restarts of trials do: folders that the runner kept by their

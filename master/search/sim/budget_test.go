@@ -28,6 +28,7 @@ func TestABudgetIsSpentAndNotExceeded(t *testing.T) {
 		"name: adaptive_asha, progressive: true",
 		"name: adaptive_asha, sampler: program",
 		"name: adaptive_asha, stop_once: true",
+		"name: adaptive_asha, repeat: {best: 2, times: 2}",
 		"name: async_halving, num_rungs: 3",
 		"name: async_halving, num_rungs: 3, sampler: random, stop_once: true",
 		"name: pbt, population_size: 4, num_rounds: 1000, length_per_round: 16, replace_function: {truncate_fraction: 0.25}, explore_function: {resample_probability: 0.5, perturb_factor: 0.2}",

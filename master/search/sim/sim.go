@@ -52,14 +52,22 @@ type Costs struct {
 // Result is the result of a simulation.
 type Result struct {
 	Trials  []Trial
-	Trace   []Point              // one for each new best result
-	Time    int64                // when the search or the budget ended
-	Trained int64                // length of training of all trials together
-	Events  int                  // applied to the search
-	Slots   float64              // slot-seconds, if the search has a budget
-	Seconds float64              // in which at least one trial trained, if the search has a budget
-	Done    bool                 // the search ended before the budget
-	Front   []search.FrontResult // of a search with several metrics
+	Trace   []Point               // one for each new best result
+	Time    int64                 // when the search or the budget ended
+	Trained int64                 // length of training of all trials together
+	Events  int                   // applied to the search
+	Slots   float64               // slot-seconds, if the search has a budget
+	Seconds float64               // in which at least one trial trained, if the search has a budget
+	Done    bool                  // the search ended before the budget
+	Front   []search.FrontResult  // of a search with several metrics
+	Repeats *search.RepeatOutlook // of a search that trained its best configurations again
+	Gains   []Gain                // what the search said about further trials
+}
+
+// Gain is what the search said about further trials, and its best result at that time.
+type Gain struct {
+	search.GainOutlook
+	Best float64
 }
 
 // Trial is the result of one trial.
@@ -78,6 +86,7 @@ type Point struct {
 	Trained int64 // length of training of all trials until then
 	Trial   int
 	At      int64 // length of training of this trial, with that of the checkpoint with which it began
+	Tried   int   // trials that had run, and did not run then
 	Metric  float64
 }
 
@@ -132,6 +141,7 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	}
 	err = w.run()
 	w.out.Front = s.Front()
+	w.out.Repeats = s.Outlook().Repeats
 	return w.out, err
 }
 
@@ -306,7 +316,10 @@ func (w *world) report(trial int) error {
 	}
 	if best, m := w.s.Best(); m != nil {
 		if n := len(w.out.Trace); n == 0 || w.out.Trace[n-1].Trial != best || w.out.Trace[n-1].Metric != *m {
-			w.out.Trace = append(w.out.Trace, Point{int64(w.now), w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, *m})
+			w.out.Trace = append(w.out.Trace, Point{int64(w.now), w.out.Trained, best, w.out.Trials[best].Began + w.out.Trials[best].Trained, w.s.Tried(), *m})
+		}
+		if g := w.s.Outlook().Gain; g != nil && (len(w.out.Gains) == 0 || w.out.Gains[len(w.out.Gains)-1].GainOutlook != *g) {
+			w.out.Gains = append(w.out.Gains, Gain{*g, *m})
 		}
 	}
 	if w.state[trial] == running && t.Trained >= w.full && w.s.Trial(trial).Target == 0 {

@@ -489,6 +489,21 @@ def test_front_of_several_metrics(stub: Stub, det: Determined) -> None:
         det.get_experiment(5).front()
 
 
+def test_repeats(stub: Stub, det: Determined) -> None:
+    best = {"trialId": 7, "trialIds": [11, 13], "results": 2, "mean": 0.5, "deviation": 0.125}
+    other = {"trialId": 9, "trialIds": [12], "results": 0, "mean": None, "deviation": None}
+    outlook = {"repeats": {"times": 2, "decided": False, "configurations": [best, other]}}
+    answer = {"experiment": wire_experiment(), "outlook": outlook}
+    reply(stub, "GET", "/experiments/5", (200, answer))
+    first, second = det.get_experiment(5).repeats()
+    assert (first.trial_id, first.trial_ids, first.results) == (7, [11, 13], 2)
+    assert (first.mean, first.deviation) == (0.5, 0.125)
+    assert (second.trial_ids, second.mean, second.deviation) == ([12], None, None)
+    none = {"experiment": wire_experiment(), "outlook": {"repeats": None}}
+    reply(stub, "GET", "/experiments/5", (200, none))
+    assert det.get_experiment(5).repeats() == []
+
+
 def test_top_n_are_of_different_trials(stub: Stub, det: Determined) -> None:
     items = [wire_checkpoint(f"u-{i}", trial_id=i // 2) for i in range(2, 8)]
     reply(stub, "GET", "/experiments/5/checkpoints", page("checkpoints", items))

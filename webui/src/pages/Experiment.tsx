@@ -28,6 +28,7 @@ const Timeline = lazy(() => import('../parts/Timeline').then((m) => m.Timeline))
 const Code = lazy(() => import('../parts/Code').then((m) => m.Code));
 const Markdown = lazy(() => import('../parts/Markdown').then((m) => m.Markdown));
 const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
+const Repeats = lazy(() => import('../parts/Repeats').then((m) => m.Repeats));
 const Front = lazy(() => import('../parts/Front').then((m) => m.Front));
 const More = lazy(() => import('../parts/More').then((m) => m.More), true);
 
@@ -146,8 +147,9 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
             {drawn.length === 0 ? (from.error ? <Problem what="Could not load the trials." error={from.error} retry={from.reload} /> : from.data ? <Empty title="No trial yet."><p>The search is about to create the first one.</p></Empty> : <Loading lines={5} />)
               : <Curves data={curves} trials={drawn} metric={e.searcherMetric} over={over} best={e.bestTrialId ?? undefined} stopped={stopped} />}
             {!!experiment.data?.outlook?.front?.points.length && <Front front={experiment.data.outlook.front} wanted={e.config.searcher?.metrics ?? []} trials={all} />}
+            {!!experiment.data?.outlook?.repeats?.configurations.length && <Repeats repeats={experiment.data.outlook.repeats} metric={e.searcherMetric} />}
           </div>
-          <Facts e={e} trial={one} checkpoint={checkpoints.data && !experiment.data?.outlook?.front ? best(checkpoints.data, smaller)?.uuid : undefined} />
+          <Facts e={e} trial={one} checkpoint={checkpoints.data && !experiment.data?.outlook?.front ? best(experiment.data?.outlook?.repeats?.decided ? checkpoints.data.filter((c) => c.training.trialId === e.bestTrialId) : checkpoints.data, smaller)?.uuid : undefined} />
         </div>
       )}
       {tab === 'trials' && (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} rungs={rungs} />)}

@@ -27,6 +27,7 @@ from determined.common.experimental.experiment import (
     ExperimentSortBy,
     ExperimentState,
     FrontPoint,
+    RepeatedConfiguration,
 )
 from determined.common.experimental.metrics import (
     TrainingMetrics,
@@ -79,6 +80,7 @@ __all__ = [
     "Project",
     "ProposalError",
     "ProposedTrial",
+    "RepeatedConfiguration",
     "ResourcePool",
     "Search",
     "SearchResult",

@@ -92,6 +92,23 @@ class FrontPoint:
     metrics: Dict[str, float]
 
 
+@dataclasses.dataclass(frozen=True)
+class RepeatedConfiguration:
+    """A configuration that a search has trained again with other seeds (``searcher.repeat``).
+
+    Example::
+
+        best = experiment.repeats()[0]
+        print(best.trial_id, best.trial_ids, best.results, best.mean, best.deviation)
+    """
+
+    trial_id: int
+    trial_ids: List[int]
+    results: int
+    mean: Optional[float]
+    deviation: Optional[float]
+
+
 class Experiment:
     """One experiment. Its fields have the values of the last answer; ``reload`` updates them.
 
@@ -121,6 +138,7 @@ class Experiment:
         experiment.download_code("code"), experiment.get_pachyderm_config()
         news = experiment.search().news()              # with sampler: program
         points = experiment.front()                    # of a search with several metrics
+        again = experiment.repeats()                   # of a search with searcher.repeat
         experiment.delete_tensorboard_files()
         experiment.delete()
         experiment.reload()
@@ -340,6 +358,26 @@ class Experiment:
                 metrics=dict(zip(found["metrics"], map(float, point["values"]))),
             )
             for point in found.get("points") or []
+        ]
+
+    def repeats(self) -> List[RepeatedConfiguration]:
+        """List the configurations that the search has trained again (``searcher.repeat``).
+
+        The best is the first, by the mean of its repeats. The list is empty until the search
+        trains them. When all repeats have ended, the list of checkpoints begins with theirs, in
+        the same order.
+        """
+        outlook = self._session.get(self._path).json().get("outlook") or {}
+        found = outlook.get("repeats") or {}
+        return [
+            RepeatedConfiguration(
+                trial_id=int(item["trialId"]),
+                trial_ids=[int(trial) for trial in item.get("trialIds") or []],
+                results=int(item["results"]),
+                mean=item.get("mean"),
+                deviation=item.get("deviation"),
+            )
+            for item in found.get("configurations") or []
         ]
 
     def list_checkpoints(
