@@ -35,7 +35,7 @@ newest checkpoint at or before the event.
 --at is the number of an event, as det experiment events lists them, or end, or trial=N
 for the event that created the trial with the number N. --set changes a field of the
 configuration. Of the search, these may change: max_trials, max_length or max_time (only
-longer), max_concurrent_trials, sampler (random, tpe), mode and budget.`
+longer), max_concurrent_trials, sampler (random, tpe), mode, budget and stop_when.`
 
 func newBranch(a *app.App) *cobra.Command {
 	var o branchOptions

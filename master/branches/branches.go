@@ -1,6 +1,6 @@
 // Package branches is the room of branches: experiments that share the past of another search up to one of its events, and go on from there
 // with other settings. A search is the fold over its events, so a branch has the events of its origin up to that one, and then an
-// event that says what changed. RFD 30 says why it is so.
+// event that says what changed. RFD 28 says why it is so.
 //
 //	branches.go   what the endpoints use of others, and the endpoints
 //	at.go         which event a request means

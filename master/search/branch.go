@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -56,18 +57,31 @@ func (s *Search) branched(e Event) error {
 	if !ok {
 		return fmt.Errorf("search event %d changes the settings of a search of the kind %q, which cannot be changed", e.Seq, cfg.Searcher.Name)
 	}
+	if s.repeats != nil && s.repeats.begun {
+		return errors.New("the settings of a search cannot change any more when it trains its best configurations again (searcher.repeat): branch at an earlier event")
+	}
+	c := cfg.Searcher
+	c.MaxTrials -= c.Repeat.Trials() // as in New
 	before := r.spending
-	if r.spending = newSpending(cfg.Searcher); r.spending != nil && before != nil && before.bySlots == r.spending.bySlots {
+	if r.spending = newSpending(c); r.spending != nil && before != nil && before.bySlots == r.spending.bySlots {
 		r.spending.costs = before.costs
 	}
 	full, _ := cfg.Searcher.FullLength()
 	longer := full > s.full
 	s.full, s.lengthGauge = full, newGauge(cfg)
-	s.sample(cfg.Searcher)
+	s.sample(c)
+	r.prospects.reconfigured(c, false)
+	if r.prospects != nil {
+		r.prospects.learns = r.model != nil || c.ByProgram()
+	}
+	if s.repeats != nil {
+		again := newRepeats(c, s.sign)
+		s.repeats.workers, s.repeats.full = again.workers, again.full
+	}
 	if spent {
 		r.unstop()
 	}
-	m.Branch(r, cfg.Searcher, longer)
+	m.Branch(r, c, longer)
 	r.spending.resume(r.trials)
 	s.refill()
 	return nil
@@ -323,7 +337,8 @@ func (b *bracket) resume(r *TrialSet) bool {
 
 // branchable are the settings of a search that may change in a branch. All others decide what the results of the common past mean, or
 // which trials there were.
-var branchable = map[string]bool{"max_trials": true, "max_length": true, "max_time": true, "max_concurrent_trials": true, "sampler": true, "mode": true, "budget": true}
+var branchable = map[string]bool{"max_trials": true, "max_length": true, "max_time": true, "max_concurrent_trials": true, "sampler": true, "mode": true, "budget": true,
+	"stop_when": true}
 
 // fixedBecause says of a setting of a search why a branch cannot change it.
 func fixedBecause(field string) string {
@@ -336,6 +351,8 @@ func fixedBecause(field string) string {
 		return "the trials of the common past were judged at their rungs by it"
 	case "learn_from", "start_with", "constraints":
 		return "the trials of the common past were proposed by it"
+	case "repeat":
+		return "the results of the common past that it needs were not kept"
 	case "source_trial_id", "source_checkpoint_uuid":
 		return "the trials of the common past began with it"
 	}

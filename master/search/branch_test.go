@@ -54,8 +54,10 @@ func TestABranchWithoutAChangeDecidesAlike(t *testing.T) {
 // TestPromisesOfBranches branches searches at random moments, also after their end, with more trials, longer trainings, another sampler and another number of
 // workers. They must keep the new limits, end, and be the same when their events are applied again.
 func TestPromisesOfBranches(t *testing.T) {
-	for i, k := range kinds[:12] {
-		if i == 0 || i == 10 || strings.Contains(k.searcher, "progressive") {
+	list := append(kinds[:12:12], kinds[13], kinds[14])
+	list[0].searcher, list[0].trials, list[0].workers = "{name: random, metric: loss, max_trials: 14, max_concurrent_trials: 3, max_length: {batches: 8}, repeat: {best: 2, times: 2}}", 14, 3
+	for i, k := range list {
+		if i == 10 || strings.Contains(k.searcher, "progressive") {
 			continue
 		}
 		t.Run(k.searcher, func(t *testing.T) {
@@ -76,6 +78,9 @@ func TestPromisesOfBranches(t *testing.T) {
 				cuts := []int{rapid.IntRange(1, 100).Draw(r, "cut"), rapid.IntRange(101, 300).Draw(r, "cut")}
 				for {
 					e, more := next(r, s, steps)
+					if s.repeats != nil && s.repeats.begun {
+						cuts = nil
+					}
 					if len(cuts) > 0 && s.Seq() > 0 && (!more || len(history) >= cuts[0]) {
 						cuts = cuts[1:]
 						now := other(r, &cfg)
@@ -363,5 +368,40 @@ func TestEventsInWords(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestABranchOfASearchThatWasStopped: without stop_when, or with a weaker one, the branch of a search that nothing would have gained creates its other trials; and
+// when the best are trained again, the settings stay.
+func TestABranchOfASearchThatWasStopped(t *testing.T) {
+	const text = "searcher: {name: random, metric: loss, max_trials: 30, max_concurrent_trials: 1, max_length: {batches: 8}, sampler: random, stop_when: {gain: 0.1, trials: 1, probability: 0.9}"
+	finish := func(s *Search) { // the first trial is the best
+		for i := 0; i < s.Len(); i++ {
+			if !s.Trial(i).Ended {
+				apply(t, s, event(s.Seq()+1, Validated, i, Validation{Metric: new(1 + float64(i)/10), Steps: 8}))
+				apply(t, s, event(s.Seq()+1, Exited, i, Exit{Reason: lifecycle.ExitDone}))
+			}
+		}
+	}
+	cfg := configOf(t, text+"}"+space)
+	s := begin(t, cfg)
+	finish(s)
+	stopped := s.Len()
+	if status, _ := s.Status(); status != lifecycle.SearchDone || stopped >= 30 {
+		t.Fatalf("the search is %v with %d trials", status, stopped)
+	}
+	cfg.Searcher.StopWhen = nil
+	apply(t, s, event(s.Seq()+1, Branched, 0, branching(t, cfg, s.Seq())))
+	finish(s)
+	if status, _ := s.Status(); status != lifecycle.SearchDone || s.Len() != 30 {
+		t.Errorf("the branch is %v with %d trials, and stopped with %d before", status, s.Len(), stopped)
+	}
+
+	cfg = configOf(t, text+", repeat: {best: 1, times: 2}}"+space)
+	s = begin(t, cfg)
+	finish(s)
+	cfg.Searcher.MaxTrials = 40
+	if err := s.Apply(event(s.Seq()+1, Branched, 0, branching(t, cfg, s.Seq()))); err == nil || !strings.Contains(err.Error(), "branch at an earlier event") {
+		t.Errorf("other settings while the best are trained again: %v", err)
 	}
 }

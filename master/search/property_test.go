@@ -160,7 +160,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-func begin(r *rapid.T, cfg expconf.Config) *Search {
+func begin(r rapid.TB, cfg expconf.Config) *Search {
 	s, err := New(cfg, 5)
 	if err != nil {
 		r.Fatal(err)
@@ -168,7 +168,7 @@ func begin(r *rapid.T, cfg expconf.Config) *Search {
 	return s
 }
 
-func apply(r *rapid.T, s *Search, e Event) {
+func apply(r rapid.TB, s *Search, e Event) {
 	stopped := map[int]bool{}
 	for _, w := range s.Wanted() {
 		stopped[w.Number] = w.Stop
