@@ -132,8 +132,8 @@ type oldUpload struct {
 	Storage   []byte `db:"storage"`
 }
 
-// oldUploads are some uploads that began so long ago, also complete ones to whose storage parts may have come late, and those whose files are being removed, unless their removal was tried since some time: of each
-// owner one, then the second of each, and so on.
+// oldUploads are some uploads that began so long ago, also complete ones to whose storage parts may have come late, and those whose files are being
+// removed, unless their removal was tried since some time: of each owner one, then the second of each, and so on.
 func oldUploads(ctx context.Context, db *database.DB, age time.Duration, since time.Time) ([]oldUpload, error) {
 	return database.Rows[oldUpload](ctx, db, `
 		WITH old AS (

@@ -233,6 +233,7 @@ func (p *pass) begin(ctx context.Context) error {
 
 // find takes the row of this import, if an earlier pass has made one. If not, it returns the largest number that is taken here, or why nothing can be imported.
 func (p *pass) find(ctx context.Context, tx *database.DB) (own int, err error) {
+	p.id, p.shift = 0, 0 // a transaction may be repeated
 	known, err := database.Rows[struct {
 		ID      int    `db:"id"`
 		Cluster string `db:"cluster_id"`

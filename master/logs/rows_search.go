@@ -43,6 +43,7 @@ func LoggedTasks(ctx context.Context, db *database.DB, in auth.Scope, from Place
 		SELECT k.id, `+trial.NewestPart("k.id")+` AS part, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at
 		FROM log_tasks l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
 		WHERE l.next > l.expired_to AND k.workspace_id IS NOT NULL AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))
+			AND coalesce(k.ended_at, 'infinity') <= coalesce($3::timestamptz, 'infinity') -- where the index tasks_by_end begins
 			AND ($2 = 0 OR (coalesce(k.ended_at, 'infinity'), l.id) <= (coalesce($3::timestamptz, 'infinity'), $2))
 		ORDER BY coalesce(k.ended_at, 'infinity') DESC, l.id DESC LIMIT $4`, in.Only(), from.Log, from.EndedAt, limit)
 }

@@ -159,3 +159,24 @@ func TestLoggedTasksKeepToTheirScope(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLogsOfAMillionTasks lists the first and some later logs that a search reads.
+func BenchmarkLogsOfAMillionTasks(b *testing.B) {
+	w := rowtest.New(b)
+	for part := range 20 {
+		w.Exec(`INSERT INTO tasks (id, job_id, type, owner_id, workspace_id, name, config, pool, slots, ended_at)
+			SELECT 'x' || n, gen_random_uuid(), 'COMMAND', 2, 1, 'x', '{}', 'default', 0, CASE WHEN n > 100 THEN now() - n * interval '1 s' END FROM generate_series($1::int + 1, $1 + 50000) n`, part*50_000)
+		w.Exec(`INSERT INTO log_tasks (task_id, next) SELECT 'x' || n, 2 FROM generate_series($1::int + 1, $1 + 50000) n`, part*50_000)
+	}
+	w.Exec(`ANALYZE tasks, log_tasks`)
+	for name, from := range map[string]logs.Place{"first": {}, "later": {EndedAt: new(time.Now().Add(-10 * time.Minute)), Log: 1 << 30}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				list, err := logs.LoggedTasks(b.Context(), w.DB, auth.Everywhere(), from, logs.SearchedLogs)
+				if err != nil || len(list) != logs.SearchedLogs {
+					b.Fatal(len(list), err)
+				}
+			}
+		})
+	}
+}
