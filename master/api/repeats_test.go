@@ -85,7 +85,7 @@ func TestRepeats(t *testing.T) {
 	order("sortByMetric=loss", "10 11 13 12 ")
 	r.moves(id, "ACTIVE", "COMPLETED")
 	gone := map[string]bool{}
-	goes := me.get(fmt.Sprintf("/experiments/%d", id)+"/preview_gc?save_experiment_best=1&save_trial_best=0&save_trial_latest=0")
+	goes := me.get(fmt.Sprintf("/experiments/%d", id) + "/preview_gc?save_experiment_best=1&save_trial_best=0&save_trial_latest=0")
 	for _, k := range at(t, goes.ok().tree(), "checkpoints").([]any) {
 		gone[fmt.Sprint(at(t, k, "StepsCompleted"))] = true
 	}
