@@ -15,7 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/search/onward"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -117,7 +117,7 @@ func runNewSearch(ctx context.Context, a *app.App, o continueOptions) error {
 			tried++
 		}
 	}
-	config, err := search.Successor(old.Experiment.Config, o.id, tried)
+	config, err := onward.Successor(old.Experiment.Config, o.id, tried)
 	if err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/search/onward"
 	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -77,7 +78,7 @@ func (d Deps) refused(ctx context.Context, e experiments.Experiment) error {
 	case e.Desired == string(lifecycle.WantDeleted):
 		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	}
-	if why := search.CanBranch(optional.Value(e.Searcher)); why != "" {
+	if why := onward.CanBranch(optional.Value(e.Searcher)); why != "" {
 		return fault.New(fault.Invalid, "experiment %d cannot be branched: %s", e.ID, why)
 	}
 	imported, err := experiments.Imported(ctx, d.DB, e.ID)
@@ -144,7 +145,7 @@ func (d Deps) begin(ctx context.Context, e experiments.Experiment, at At, made *
 	if p.event <= own {
 		return nil, fault.New(fault.Invalid, "at: event %d is before experiment %d itself began, with its event %d: branch the experiment from which it branched, which has the same event", p.event, e.ID, own+1)
 	}
-	alters, err := search.BranchSettings(p.config, made.Config, p.search.Len())
+	alters, err := onward.Changes(p.config, made.Config, p.search.Len())
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "%w", err)
 	}

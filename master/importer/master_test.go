@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/importer/importertest"
 	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/schema/rowtest"
-	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/search/onward"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -184,7 +184,7 @@ func TestImportedSearchesGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := search.Successor(shown.Experiment.Config, old, tried)
+	config, err := onward.Successor(shown.Experiment.Config, old, tried)
 	if err == nil { // the old pool is not here
 		config, err = expconf.ApplyOverrides("config", config, []string{"resources.resource_pool=default", "resources.slots_per_trial=1"})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/search/choices"
 )
 
 // plain is a domain without conditions and constraints.
@@ -334,10 +335,10 @@ func TestScales(t *testing.T) {
 		for i := range 2001 {
 			v := a.value(min(float64(i)/2000, 1-1e-12))
 			seen[v] = true
-			index := choicesOf(p)
+			index := choices.Of(p)
 			at := 0
 			if index != nil {
-				at = index.index(v)
+				at = index.At(v)
 			}
 			back := a.value(a.unit(v, at))
 			x, isNumber := expconf.Number(v)

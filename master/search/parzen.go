@@ -1,9 +1,10 @@
 package search
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
+
+	"github.com/detent-ml/detent/master/search/choices"
 )
 
 // density is a kernel density estimate over the hyperparameters that vary: the mean of one
@@ -194,11 +195,5 @@ func within(rng *rand.Rand, at, width float64) float64 {
 	return at
 }
 
-// text returns a value as JSON, which is the same text for equal values.
-func text(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
+// text is a value as JSON, which is the same text for equal values.
+func text(v any) string { return choices.Text(v) }

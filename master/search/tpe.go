@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/search/choices"
 	"github.com/detent-ml/detent/master/search/front"
 )
 
@@ -28,7 +29,7 @@ type model struct {
 	*domain
 	free   []int             // indexes of the axes that have more than one value
 	widest int               // the largest number of these that a trial has
-	values []*choices        // of each axis; nil if it is not categorical
+	values []*choices.Index  // of each axis; nil if it is not categorical
 	stages []*stage          // the longest training first
 	of     map[int]*observed // trial → its observation
 	begun  []*observed       // the trials in the order in which they were proposed, unless single
@@ -98,13 +99,13 @@ func newModel(d *domain, revision int) *model {
 		m.draws = onceDraws
 	}
 	for i, a := range m.axes {
-		m.values = append(m.values, choicesOf(a.Hyperparameter))
+		m.values = append(m.values, choices.Of(a.Hyperparameter))
 		if a.varies() {
 			m.free = append(m.free, i)
 		}
 		switch {
 		case m.values[i] != nil:
-			m.points *= float64(m.values[i].distinct())
+			m.points *= float64(m.values[i].Distinct())
 		case a.steps() == 0:
 			m.tried = nil
 		default:
@@ -242,7 +243,7 @@ func (m *model) place(f int, value any) float64 {
 	}
 	index := 0
 	if c := m.values[f]; c != nil {
-		index = c.index(value)
+		index = c.At(value)
 	}
 	if m.axes[f].nominal() {
 		return float64(index)

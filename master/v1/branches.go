@@ -19,20 +19,17 @@ type ListSearchEventsResponse struct {
 type SearchEvent struct {
 	Number int64 `json:"number"` // from 1; 0 is the beginning of the search, before its first event
 	// Kind is validated, exited, left (a trial that waits has left its slots), told (by a program), learned, spent, continued or branched; "" for the beginning.
-	Kind  string `json:"kind"`
-	Trial *int   `json:"trial"` // the number of the trial in its experiment, from 0; null if the event is about none
-	What  string `json:"what"`
-	// Decisions are what the search decided at the event.
-	Decisions []string `json:"decisions"`
-	Trials    int      `json:"trials"` // that the search has created by then
+	Kind      string   `json:"kind"`
+	Trial     *int     `json:"trial"` // the number of the trial in its experiment, from 0; null if the event is about none
+	What      string   `json:"what"`
+	Decisions []string `json:"decisions"` // what the search decided at the event
+	Trials    int      `json:"trials"`    // that the search has created by then
 }
 
 // BranchExperimentRequest is the body of POST /detent/experiments/{id}/branch.
 type BranchExperimentRequest struct {
-	// At is the event at which the branch begins: its number, "end", or "trial=N" for the event that created trial N.
-	At string `json:"at"`
-	// Set has changes of the configuration, each as path=value.
-	Set       []string `json:"set"`
+	At        string   `json:"at"`        // the event at which the branch begins: its number, "end", or "trial=N" for the event that created trial N
+	Set       []string `json:"set"`       // changes of the configuration, each as path=value
 	ProjectID *int     `json:"projectId"` // null: that of the experiment
 	Activate  *bool    `json:"activate"`
 }

@@ -150,8 +150,7 @@ type (
 		After *int64 `json:"after"`
 	}
 	ListSearchEventsRequest struct {
-		// After is `next` of the answer before. Without it the list begins with the beginning of the search.
-		After int64 `json:"after"`
+		After int64 `json:"after"` // `next` of the answer before; without it the list begins with the beginning of the search
 		Limit *int  `json:"limit"` // up to 1000; 100 by default
 	}
 	GetSearchTrialsRequest struct {
@@ -331,3 +330,11 @@ type (
 		Period    ResourceAllocationAggregationPeriod `json:"period"`
 	}
 )
+
+type Pagination struct {
+	EndIndex   int `json:"endIndex"`
+	Limit      int `json:"limit"`
+	Offset     int `json:"offset"`
+	StartIndex int `json:"startIndex"`
+	Total      int `json:"total"`
+}
