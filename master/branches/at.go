@@ -16,10 +16,10 @@ type At struct {
 
 // ParseAt reads which event a request means: a number, end, or trial=17.
 func ParseAt(text string) (At, error) {
-	switch text = strings.TrimSpace(text); {
-	case text == "":
+	switch text = strings.TrimSpace(text); text {
+	case "":
 		return At{}, fault.New(fault.Invalid, "at: name the event to branch at: its number (see `det experiment events`), end, or trial=N for the event that created trial N")
-	case text == "end":
+	case "end":
 		return At{trial: -1, end: true}, nil
 	}
 	if number, ok := strings.CutPrefix(text, "trial="); ok {

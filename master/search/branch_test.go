@@ -176,7 +176,8 @@ func race(t *testing.T, s *Search, metric func(trial, at int) float64) {
 		if trial < 0 {
 			return
 		}
-		w, e := s.Trial(trial), Event{}
+		w := s.Trial(trial)
+		var e Event
 		switch {
 		case w.Stop:
 			e = event(s.Seq()+1, Exited, trial, Exit{Reason: lifecycle.ExitStopped})
