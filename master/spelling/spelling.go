@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // longest is the maximum length in bytes of a word for which suggestions are made.
@@ -90,4 +91,16 @@ func Count[N int | int64 | uint64](n N, noun string) string {
 		noun = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Snake turns isRaw into is_raw and b64Tgz into b64_tgz.
+func Snake(camel string) string {
+	var b strings.Builder
+	for i, r := range camel {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // A field is a field of a message: its index and its names.
@@ -46,20 +47,8 @@ func planOf(t reflect.Type) *plan {
 		n := len(p.fields)
 		p.fields = append(p.fields, field{name: name, index: i, omitEmpty: opts == "omitempty", orNull: opts == "null"})
 		p.byName[name] = n
-		p.byName[snake(name)] = n
+		p.byName[spelling.Snake(name)] = n
 	}
 	actual, _ := plans.LoadOrStore(t, p)
 	return actual.(*plan)
-}
-
-// snake turns isRaw into is_raw and b64Tgz into b64_tgz.
-func snake(camel string) string {
-	var b strings.Builder
-	for i, r := range camel {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }

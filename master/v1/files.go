@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/jsontext"
+	"github.com/detent-ml/detent/master/spelling"
 	"github.com/detent-ml/detent/master/v1/base64parts"
 )
 
@@ -94,7 +95,7 @@ func (s *splitter) message() error {
 	out := bufio.NewWriterSize(s.rest, 4<<10)
 	sep := byte('{')
 	err = s.fields(func(name string, raw []byte) error {
-		if name == s.field || name == snake(s.field) {
+		if name == s.field || name == spelling.Snake(s.field) {
 			return s.files()
 		}
 		_ = out.WriteByte(sep)
