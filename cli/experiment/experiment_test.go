@@ -402,10 +402,28 @@ func branchOfASearch(t *testing.T, w *world) {
 	if err := runEvents(t.Context(), a, c, old, eventsOptions{}); err != nil || !strings.Contains(out.String(), "trial 0 ended: completed") || !strings.Contains(out.String(), "trial 1 begins") {
 		t.Errorf("%v: the events are\n%s", err, out)
 	}
-	if err := runBranch(t.Context(), a, branchOptions{id: old, at: "trial=1", set: []string{"searcher.max_trials=3"}, paused: true}); err != nil {
+	whole := out.String()
+	if err := runEvents(t.Context(), a, c, old, eventsOptions{after: 1, limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if part := strings.TrimPrefix(out.String(), whole); strings.Contains(part, "trial 0 begins") || strings.Count(part, "\n") >= strings.Count(whole, "\n") {
+		t.Errorf("one event after the first is listed as\n%s\nall as\n%s", part, whole)
+	}
+	place, err := client.Send(t.Context(), c, v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: "branches"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := client.Send(t.Context(), c, v1.CreateProject, v1.PostProjectRequest{WorkspaceID: place.Workspace.ID, Name: "branches"}, place.Workspace.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runBranch(t.Context(), a, branchOptions{id: old, at: "trial=1", set: []string{"searcher.max_trials=3"}, project: project.Project.ID, paused: true}); err != nil {
 		t.Fatal(err)
 	}
 	id := newest(t, c)
+	if made, err := client.Call(t.Context(), c, v1.GetExperiment, id); err != nil || made.Experiment.ProjectID != project.Project.ID || made.Experiment.State != v1.ExperimentStatePaused {
+		t.Errorf("the branch is %s in project %d, want a paused one in project %d (%v)", made.Experiment.State, made.Experiment.ProjectID, project.Project.ID, err)
+	}
 	if want := fmt.Sprintf("Created experiment %d, a branch of experiment %d at event ", id, old); !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "1 trials are shared") {
 		t.Errorf("it prints %q, want %q", out, want)
 	}

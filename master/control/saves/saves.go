@@ -30,21 +30,22 @@ type save struct {
 
 // Read reads the next attempts. Those that ask the preemption API store a checkpoint when they are asked to leave, so when they last stored one does
 // not matter. A program's own clock may be wrong: no time is later than the database's.
-func (s *Saves) Read(ctx context.Context, db *database.DB) error {
+func (s *Saves) Read(ctx context.Context, db *database.DB) error { return s.read(ctx, db, maxRead) }
+
+func (s *Saves) read(ctx context.Context, db *database.DB, most int) error {
 	s.mu.Lock()
 	after := s.after
 	s.mu.Unlock()
 	list, err := database.Rows[save](ctx, db, `
 		SELECT a.id, CASE WHEN k.reported_at IS NOT NULL THEN least(k.reported_at, now()) END AS at
-		FROM (SELECT id, task_id FROM allocations WHERE state <> 'TERMINATED' AND assigned_at IS NOT NULL AND preempt_asked_at IS NULL AND slots > 0 AND id > $1
-			ORDER BY id LIMIT $2) a
-		JOIN trials t ON t.task_id = a.task_id
-		LEFT JOIN LATERAL (SELECT reported_at FROM checkpoints WHERE trial_id = t.id AND state = 'COMPLETED' ORDER BY steps DESC LIMIT 1) k ON true
-		ORDER BY a.id`, after, maxRead)
+		FROM (SELECT a.id, t.id AS trial FROM allocations a JOIN trials t ON t.task_id = a.task_id
+			WHERE a.state <> 'TERMINATED' AND a.assigned_at IS NOT NULL AND a.preempt_asked_at IS NULL AND a.slots > 0 AND a.id > $1 ORDER BY a.id LIMIT $2) a
+		LEFT JOIN LATERAL (SELECT reported_at FROM checkpoints WHERE trial_id = a.trial AND state = 'COMPLETED' ORDER BY steps DESC LIMIT 1) k ON true
+		ORDER BY a.id`, after, most)
 	if err != nil {
 		return err
 	}
-	s.note(list, maxRead)
+	s.note(list, most)
 	return nil
 }
 

@@ -45,6 +45,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestOtherTasksEndNoRound: notebooks are not read, and a read that looks at as many trials as it may goes on behind the last one.
+func TestOtherTasksEndNoRound(t *testing.T) {
+	w := rowtest.New(t)
+	e := w.Experiment(`{"name": "random"}`)
+	for i := range 2 {
+		w.Attempt(w.Trial(e, i, 1), 1, 1)
+	}
+	w.Exec(`UPDATE allocations SET slots = 1, assigned_at = now()`)
+	w.Exec(`INSERT INTO tasks (id, job_id, type, owner_id, workspace_id, name, config, pool, slots) VALUES ('0', gen_random_uuid(), 'NOTEBOOK', 2, 1, 'x', '{}', 'default', 1)`)
+	w.Exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, assigned_at) VALUES ('0.1', '0', 1, 'default', 1, 42, now())`)
+	var s Saves
+	if err := s.read(t.Context(), w.DB, 2); err != nil || s.after == "" || len(s.round) != 2 {
+		t.Errorf("after two trials and a notebook the next read begins after %q, with %d attempts (%v)", s.after, len(s.round), err)
+	}
+}
+
 // TestRounds: reads go on where the last one ended, and what a whole round has not seen is forgotten.
 func TestRounds(t *testing.T) {
 	var s Saves
