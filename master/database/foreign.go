@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -110,7 +111,7 @@ func (db *DB) Exclusively(ctx context.Context, key int64, busy error, fn func() 
 	if err != nil {
 		return AsFault(err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) // ends the lock
+	defer conn.Close(context.WithoutCancel(ctx)) // which ends the lock, too, but a moment later
 	var free bool
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, key).Scan(&free); err != nil {
 		return AsFault(err)
@@ -118,5 +119,20 @@ func (db *DB) Exclusively(ctx context.Context, key int64, busy error, fn func() 
 	if !free {
 		return busy
 	}
-	return fn()
+	err = fn()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockWithin)
+	defer cancel()
+	_, unlocked := conn.Exec(last, `SELECT pg_advisory_unlock($1)`, key)
+	return errors.Join(err, ignoreClosed(conn, unlocked))
+}
+
+// unlockWithin is the time limit of the end of an exclusive lock.
+const unlockWithin = 10 * time.Second
+
+// ignoreClosed ignores the error of a call over a connection that is closed: its lock has ended.
+func ignoreClosed(conn *pgx.Conn, err error) error {
+	if conn.IsClosed() {
+		return nil
+	}
+	return AsFault(err)
 }
