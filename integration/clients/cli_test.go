@@ -84,6 +84,7 @@ func TestEveryVerb(t *testing.T) {
 	var id string
 	t.Run("create", func(t *testing.T) { id = w.create(t) })
 	t.Run("read", func(t *testing.T) { w.read(t, id) })
+	t.Run("branch", func(t *testing.T) { w.branch(t, id) })
 	t.Run("templates", func(t *testing.T) { w.templates(t) })
 	t.Run("checkpoints", func(t *testing.T) { w.checkpoints(t, id) })
 	t.Run("interactive", func(t *testing.T) { w.interactive(t, id) })
@@ -301,6 +302,14 @@ func (w *typist) find(t *testing.T, id, trial string) {
 		whole += filepath.Base(name) + "\n" + text
 	}
 	rig.Holds(t, "the support bundle", whole, "trial_logs.txt", "trained", "master_logs.txt", "api_experiment_call.json", "api_trial_call.json", "workloads.json", "tasks.json", "exit code 0")
+}
+
+// branch goes on from the first event of an experiment.
+func (w *typist) branch(t *testing.T, id string) {
+	rig.Holds(t, "events", w.det(t, "experiment", "events", id), "trial 0 begins", "ended: completed")
+	out := w.det(t, "experiment", "branch", id, "--at", "1", "--paused")
+	rig.Holds(t, "branch", out, "a branch of experiment "+id+" at event 1")
+	w.det(t, "experiment", "kill", strconv.Itoa(rig.First(t, `Created experiment (\d+)`, out)))
 }
 
 // templates: a configuration that others are laid over, from its making to its end.

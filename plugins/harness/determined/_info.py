@@ -113,6 +113,7 @@ class TrialInfo:
         trial = det.get_cluster_info().trial
         torch.manual_seed(trial.trial_seed)
         print(trial.experiment_id, trial.trial_id, trial.hparams)
+        restarts = saved["trial_id"] in [trial.trial_id, *trial.origins]
     """
 
     def __init__(
