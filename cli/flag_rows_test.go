@@ -14,7 +14,7 @@ var flagEffects = []effects.Row{
 	{up("consul mirror nomad servers"), "cli/deploy TestSupplyOfUp"},
 	{up("delete-db") + " deploy/local/cluster-down/--delete-db", "cli/deploy TestDataIsRemovedOnRequest"},
 	{"deploy/local/logs/--follow deploy/local/logs/--no-follow", "cli/deploy TestLogsAreFollowed"},
-	{"experiment/branch/--paused experiment/branch/--project-id experiment/events/--after experiment/events/--limit", "cli/experiment TestOnAMaster"},
+	{"experiment/branch/--project-id experiment/events/--after experiment/events/--limit", "cli/experiment TestOnAMaster"},
 	{"experiment/continue/--config-file", "integration/experiments TestContinueAndStartFrom"},
 	{"experiment/continue/--new-search", "cli/experiment TestOnAMaster"},
 	{imported("tensorboard wandb") + " import/wandb/--external-id", "cli/imports TestWhereImportsGo"},
