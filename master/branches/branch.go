@@ -48,7 +48,7 @@ func (d Deps) branch(ctx context.Context, c *rest.Call, e experiments.Experiment
 	if err := reachable(e, made.Complete); err != nil {
 		return nil, err
 	}
-	s, err := d.begin(ctx, e, at, made)
+	s, err := d.begin(ctx, c.Owner(), e, at, made)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +128,12 @@ func reachable(e experiments.Experiment, own expconf.Config) error {
 }
 
 // begin computes the search up to the event, and begins the branch with the new settings.
-func (d Deps) begin(ctx context.Context, e experiments.Experiment, at At, made *launch.Experiment) (*sharing, error) {
+func (d Deps) begin(ctx context.Context, owner string, e experiments.Experiment, at At, made *launch.Experiment) (*sharing, error) {
 	own, err := branchEvent(ctx, d.DB, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	done, err := d.Reader.begin(ctx)
+	done, err := d.Reader.begin(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (d Deps) begin(ctx context.Context, e experiments.Experiment, at At, made *
 	return s, nil
 }
 
-// summarized waits a moment until the summaries that a branch copies have what the trials reported last.
+// summarized waits until the summaries that a branch copies have what the trials reported last: what they lacked would be missing in the branch for ever.
 func (d Deps) summarized(ctx context.Context, experiment int) error {
 	for range summaryTries {
 		behind, err := metrics.Behind(ctx, d.DB, experiment)
@@ -188,11 +188,11 @@ func (d Deps) summarized(ctx context.Context, experiment int) error {
 			return err
 		}
 	}
-	return nil
+	return fault.New(fault.Unavailable, "the summaries of the trials of experiment %d lack what these reported last, and the masters add it in a moment; try again", experiment)
 }
 
 const (
-	summaryTries = 10
+	summaryTries = 200
 	summaryPause = 50 * time.Millisecond
 )
 

@@ -16,7 +16,7 @@ const maxEvents = 1000
 
 // events lists the events of a search in words. What an event meant depends on all that came before, so the master computes
 // the search up to it.
-func (d Deps) events(ctx context.Context, _ *rest.Call, e experiments.Head, req *v1.ListSearchEventsRequest) (*v1.ListSearchEventsResponse, error) {
+func (d Deps) events(ctx context.Context, c *rest.Call, e experiments.Head, req *v1.ListSearchEventsRequest) (*v1.ListSearchEventsResponse, error) {
 	limit := optional.Or(req.Limit, 100)
 	if limit < 1 || limit > maxEvents || req.After < 0 {
 		return nil, fault.New(fault.Invalid, "limit: is between 1 and %d, and after is at least 0", maxEvents)
@@ -24,7 +24,8 @@ func (d Deps) events(ctx context.Context, _ *rest.Call, e experiments.Head, req 
 	if e.Unmanaged {
 		return nil, fault.New(fault.Invalid, "experiment %d is unmanaged: its programs decide about its trials, and it has no search", e.ID)
 	}
-	done, err := d.Reader.begin(ctx)
+	c.EndReading() // who waits here must not keep others from reading
+	done, err := d.Reader.begin(ctx, c.Owner())
 	if err != nil {
 		return nil, err
 	}

@@ -11,31 +11,31 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
 )
 
 // A Reader computes searches from their events, one at a time: a search may take a large part of a master's memory.
 type Reader struct {
-	db   *database.DB
-	turn chan struct{}
+	db    *database.DB
+	turns *rest.Shares // users take turns
 }
 
 // NewReader returns the reader of a master.
-func NewReader(db *database.DB) *Reader { return &Reader{db: db, turn: make(chan struct{}, 1)} }
+func NewReader(db *database.DB) *Reader { return &Reader{db: db, turns: rest.NewShares(1, 1)} }
 
 // turnWait is how long a request waits for its turn.
 const turnWait = 20 * time.Second
 
-// begin waits for the turn of a request, which ends with done.
-func (r *Reader) begin(ctx context.Context) (done func(), err error) {
+// begin waits for the turn of a request, which ends with done. Of each user one request waits among those of others.
+func (r *Reader) begin(ctx context.Context, owner string) (done func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, turnWait)
 	defer cancel()
-	select {
-	case r.turn <- struct{}{}:
-		return func() { <-r.turn }, nil
-	case <-wait.Done():
-		return nil, fault.New(fault.Unavailable, "the master reads another search; try again")
+	turn, err := r.turns.Take(wait, owner, 1)
+	if err != nil {
+		return nil, fault.Wrap(fault.TooMany, err, "the master reads the searches of other requests, one at a time; try again in a moment")
 	}
+	return turn.Release, nil
 }
 
 // A past is a search up to an event.
