@@ -79,14 +79,17 @@ func unfetched(ctx context.Context, err error, hint string) error {
 
 // needs are the servers that the cluster runs, and the folder of its PostgreSQL; "" if it has none of its own.
 func (o upOptions) needs() (names []string, postgres string) {
-	dir, vault, own := o.dir, o.vault, o.dsn == ""
+	dir, vault, own, consul := o.dir, o.vault, o.dsn == "", !o.noConsul
 	if dir == "" {
 		dir, _ = local.DefaultStateDir(o.name) // Up returns the error
 	}
 	if c, err := local.Load(dir); err == nil && !o.deleteDB {
-		vault, own = vault || c.VaultURL() != "", own && c.OwnPostgres()
+		vault, own, consul = vault || c.VaultURL() != "", own && c.OwnPostgres(), consul && c.HasConsul()
 	}
-	names = []string{"nomad", "consul"}
+	names = []string{"nomad"}
+	if consul {
+		names = append(names, "consul")
+	}
 	if vault {
 		names = append(names, "vault", "weed")
 	}

@@ -135,6 +135,8 @@ func TestSupplyOfUp(t *testing.T) {
 	holds(all+" --servers "+folder, exit.NotFound, "into "+folder)
 	holds(all+" --nomad "+program, exit.NotFound, "lacks Consul (1.18.0 or later).")
 	holds(all+" --consul "+program, exit.NotFound, "lacks Nomad (1.10.0 or later).")
+	holds(all+" --no-consul", exit.NotFound, "lacks Nomad (1.10.0 or later).")
+	holds(all+" --no-consul --consul "+program, exit.Failed, "[consul no-consul] were all set")
 	holds(all+" --vault --nomad "+program+" --consul "+program, exit.NotFound, "lacks Vault (1.18.0 or later) and SeaweedFS (4.39 or later).")
 	holds(all+" --nomad "+filepath.Join(folder, "none"), exit.Failed, "cannot read "+filepath.Join(folder, "none"))
 	holds(all+" --nomad "+old, exit.Failed, "its version is 1.8.3")

@@ -34,6 +34,7 @@ type upOptions struct {
 	dsn          string
 	deleteDB     bool
 	vault        bool
+	noConsul     bool
 	gpus         int
 	gpuPlugin    string
 	python       string
@@ -85,11 +86,13 @@ func newUp(a *app.App, run func(ctx context.Context, a *app.App, o upOptions) er
 	f.Lookup("gpus").DefValue = "those of the machine, or 4 where it has none"
 	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu for Nomad")
 	f.BoolVar(&o.vault, "vault", false, "also start Vault and an S3 store, and keep checkpoints there (the first build takes about 10 minutes)")
+	f.BoolVar(&o.noConsul, "no-consul", false, "make the cluster without Consul: Nomad itself knows the addresses of tasks")
 	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
 	f.BoolVar(&o.pytorch, "pytorch", false, "also install PyTorch for tasks, for processors only (the first time it takes some minutes)")
 	cmd.MarkFlagsMutuallyExclusive("python", "pytorch")
 	f.StringVar(&o.servers.nomad, "nomad", "", "the Nomad to run: its program, or its maker's archive")
 	f.StringVar(&o.servers.consul, "consul", "", "the Consul to run: its program, or its maker's archive")
+	cmd.MarkFlagsMutuallyExclusive("no-consul", "consul")
 	f.StringVar(&o.servers.folder, "servers", "", "folder with archives of Nomad and Consul (default: det's own folder)")
 	f.BoolVar(&o.servers.fetch, "fetch", false, "download what is missing of Nomad, Consul and PostgreSQL")
 	f.StringVar(&o.servers.mirror, "mirror", "", "with --fetch: address from which det downloads, in place of releases.hashicorp.com")
@@ -178,7 +181,7 @@ func (o upOptions) clear(ctx context.Context, report *servers.Reporter) error {
 // options finds the programs and reads the configuration.
 func (o upOptions) options(ctx context.Context) (local.Options, error) {
 	out := local.Options{
-		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, Vault: o.vault,
+		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, Vault: o.vault, NoConsul: o.noConsul,
 		Ports: local.Ports{Master: o.masterPort},
 	}
 	err := o.usage()

@@ -67,6 +67,7 @@ func TestFlagsOfUp(t *testing.T) {
 		"--db postgres://d":                     func(o local.Options, _ local.GPUs, _ string) bool { return o.DSN == "postgres://d" },
 		"--master-config-path " + config:        func(o local.Options, _ local.GPUs, _ string) bool { return o.Master.Config == "log_level: debug\n" },
 		"--harness " + dir:                      func(o local.Options, _ local.GPUs, _ string) bool { return o.Master.Env["DETENT_HARNESS_PATH"] == dir },
+		"--no-consul":                           func(o local.Options, _ local.GPUs, _ string) bool { return o.NoConsul },
 		"--vault":                               func(o local.Options, _ local.GPUs, _ string) bool { return o.Vault },
 		"--cluster-name lab":                    func(o local.Options, _ local.GPUs, _ string) bool { return o.Name == "lab" },
 		"--state-dir /s":                        func(o local.Options, _ local.GPUs, _ string) bool { return o.StateDir == "/s" },

@@ -25,8 +25,8 @@ type Cluster struct {
 	// CheckStorage returns an error about a storage for which Vault cannot grant credentials;
 	// nil if the cluster grants none.
 	CheckStorage func(storage expconf.CheckpointStorage) error
-	// Slots returns what slots a pool has now.
-	Slots func(ctx context.Context, pool string) (PoolSlots, error)
+	// Slots returns what slots a pool has: now, or a moment ago if that is enough for the caller.
+	Slots func(ctx context.Context, pool string, enough func(PoolSlots) bool) (PoolSlots, error)
 	// LaunchError: an experiment or a generic task that requests more slots than its pool has
 	// is rejected; else it waits.
 	LaunchError bool
@@ -91,8 +91,9 @@ func (c *Cluster) poolFor(named string, slots int, ws workspaces.Settings) (*poo
 // if LaunchError is set. Everything else is a warning, because nodes may join; so is every
 // request to a pool without nodes.
 func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNode bool) (warnings []v1.LaunchWarning, remarks []string, err error) {
-	has, err := c.Slots(ctx, pool)
-	if err != nil || slots <= has.Total && (!oneNode || slots <= has.PerNode) {
+	enough := func(has PoolSlots) bool { return slots <= has.Total && (!oneNode || slots <= has.PerNode) }
+	has, err := c.Slots(ctx, pool, enough)
+	if err != nil || enough(has) {
 		return nil, nil, err
 	}
 	switch could := c.grown(pool, has); {

@@ -36,7 +36,7 @@ func TestPoolsOfSpotMachines(t *testing.T) {
 // fits on no node that could be added is rejected.
 func TestNodesThatCanBeAdded(t *testing.T) {
 	c := &Cluster{LaunchError: true, Pools: pool.Set{{Name: "fixed"}, {Name: "grows", Classes: []pool.Class{{Name: "a", Slots: 8, Max: 2}, {Name: "b", Slots: 4, Max: 1}}}, {Name: "any", Classes: []pool.Class{{Name: "a", Slots: 8}}}},
-		Slots: func(context.Context, string) (PoolSlots, error) {
+		Slots: func(context.Context, string, func(PoolSlots) bool) (PoolSlots, error) {
 			return PoolSlots{PerNode: 2, Total: 2}, nil
 		}}
 	for _, x := range []struct {

@@ -39,7 +39,7 @@ func launchers(t *testing.T) (*world, *Experiments, *Tasks) {
 	c := Cluster{Site: task.Site{ClusterID: "c", Capabilities: expconf.Everything()},
 		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 41}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
 		Storage: expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/tmp"}, Idle: IdleTimeouts{Notebook: time.Hour},
-		Slots: func(_ context.Context, pool string) (PoolSlots, error) {
+		Slots: func(_ context.Context, pool string, _ func(PoolSlots) bool) (PoolSlots, error) {
 			return map[string]PoolSlots{"gpu": {PerNode: 2, Total: 2}}[pool], nil
 		}}
 	users := diskuse.NewUsers(w.DB, diskuse.Limits{})

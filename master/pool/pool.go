@@ -67,9 +67,11 @@ type Pool struct {
 	MaxAux      int // tasks without slots on a node
 
 	SingleNode bool // each task is on one node
-	Scheduler  Scheduler
-	Preemption bool // an attempt may be preempted for one with a higher priority
-	Priority   int  // default priority of tasks
+	// TrustedNetwork: nobody but the cluster reaches the ports of its tasks, so these may open ports that authenticate nobody.
+	TrustedNetwork bool
+	Scheduler      Scheduler
+	Preemption     bool // an attempt may be preempted for one with a higher priority
+	Priority       int  // default priority of tasks
 	// MaxRuntime is for how long a trial or a task may hold its place; 0: without limit.
 	MaxRuntime time.Duration
 

@@ -123,6 +123,8 @@ type Config struct {
 	WebIdentity WebIdentityConfig `yaml:"web_identity"`
 	// For how long the logs of tasks are kept ([logs](../logs.md)).
 	Retention RetentionConfig `yaml:"retention_policy"`
+	// The recording of the queue ([what if](../scheduling.md#what-if)).
+	QueueRecording QueueRecordingConfig `yaml:"queue_recording"`
 	// Systems that receive copies of log lines ([logs](../logs.md#copies-for-other-systems)).
 	LogSinks []LogSinkConfig `yaml:"log_sinks"`
 	// Requests to webhooks ([webhooks](../webhooks.md)).
@@ -303,6 +305,9 @@ type PoolConfig struct {
 	// Keep each trial on one node, whatever its configuration says: the members of a trial on
 	// several nodes use the nodes' own networks.
 	SingleNode bool `yaml:"single_node"`
+	// Nobody but the cluster itself reaches the ports that tasks open on the pool's nodes. Workers of a `TFKerasTrial` then average their gradients
+	// by TensorFlow's own collectives, whose ports authenticate nobody ([Keras](../harness.md#keras)).
+	TrustedNetwork bool `yaml:"trusted_network"`
 	// Allow a job to preempt jobs of lower priority.
 	Preemption bool `yaml:"preemption"`
 	// Priority of jobs that name none, 1 (first) to 99 (last).

@@ -37,6 +37,7 @@ func (c *Config) check() []string {
 	c.checkTasks(&k)
 	c.checkIngress(&k)
 	c.checkRetention(&k)
+	c.QueueRecording.check(&k)
 	c.checkLogSinks(&k)
 	c.checkEdge(&k)
 	c.checkConnections(&k)

@@ -30,6 +30,7 @@ func (c *Config) read(src []byte) (f fileReader) {
 // A fileReader collects what is wrong with a file, and where its keys are.
 type fileReader struct {
 	problems []string
+	idle     []string          // keys of Determined that need nothing here, each with the reason
 	said     map[string]bool   // line:column of values with a problem; aliases repeat them
 	places   map[string]string // line:column of each known key
 	left     []string          // keys that were left out
@@ -240,10 +241,34 @@ func (f *fileReader) unknown(x document.Field, path string, known []string) {
 		return
 	}
 	hint, theirs := determined.Hint(at)
+	why, idle := determined.Idle(at)
+	if theirs && empty(x.Value) {
+		why, idle = "it has no value", true
+	}
+	if idle {
+		f.needsNothing(place(x.Line, x.Column), at, why)
+		return
+	}
 	if near := spelling.Nearest(x.Key, known); !theirs && near != "" {
 		hint = "; did you mean " + near + "?"
 	}
+	if ours := determined.Ours(at); slices.Contains(known, ours) {
+		f.left = append(f.left, document.Join(path, ours)) // its absence has this message, and needs no second one
+	}
 	f.fail(place(x.Line, x.Column), "%s: no such key%s", at, hint)
+}
+
+// needsNothing says that a key of Determined can be deleted.
+func (f *fileReader) needsNothing(at, key, why string) {
+	if !f.said[at] {
+		f.said[at] = true
+		f.idle = append(f.idle, at+": "+key+": "+why)
+	}
+}
+
+// empty reports whether a key has no value that could be written elsewhere.
+func empty(n *document.Node) bool {
+	return n.Kind == document.NullKind || n.Text == "" && len(n.Fields) == 0 && len(n.Items) == 0
 }
 
 func typeName(t reflect.Type) string {

@@ -69,6 +69,10 @@ func TestAMasterYAMLOfDetermined(t *testing.T) {
 		t.Fatal("the file was accepted")
 	}
 	said := map[int]string{} // by the line of the file
+	correct, remove, grouped := strings.Cut(err.Error(), "\nkeys of Determined that have no meaning here, and only have to be deleted: ")
+	if !grouped || strings.Contains(correct, "has no meaning here: ") && !strings.Contains(correct, "task_container_defaults") || strings.Contains(remove, "for which Detent has") {
+		t.Errorf("what has to be corrected and what only has to go are not apart:\n%v", err)
+	}
 	for line := range strings.Lines(err.Error()) {
 		_, at, inFile := strings.Cut(line, file+":")
 		if !inFile {
@@ -79,7 +83,7 @@ func TestAMasterYAMLOfDetermined(t *testing.T) {
 		if err != nil {
 			t.Fatalf("no place in %q", line)
 		}
-		if !strings.Contains(line, "this is a key of Determined") && !strings.Contains(line, "every pool needs a unique name") {
+		if !strings.Contains(line, "this is a key of Determined") && !strings.Contains(remove, line) {
 			t.Errorf("a key of Determined is met with %s", line)
 		}
 		if said[number] == "" {
@@ -102,7 +106,7 @@ func TestAMasterYAMLOfDetermined(t *testing.T) {
 	for _, want := range []string{
 		":4:1: port: no such key; this is a key of Determined, for which Detent has listen: host:port",
 		":35:3: db.password: no such key; this is a key of Determined, for which Detent has the password in database",
-		":17:1: ui_customization: no such key; this is a key of Determined and has no meaning here",
+		":17:1: ui_customization: the pages have no logo of a site\n",
 		"task_container_defaults.kubernetes: unknown field; this is a key of Determined, for which Detent has resource_pools[].max_slots_per_node",
 		"resource_pools[0].provider.spot: no such key; this is a key of Determined, for which Detent has resource_pools[].spot",
 		"resource_manager.scheduler.allow_heterogeneous_fits: no such key",
@@ -114,6 +118,30 @@ func TestAMasterYAMLOfDetermined(t *testing.T) {
 	for _, secret := range []string{"secret-of-the-old-database", "Secret-of-all-1"} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("the report repeats %q", secret)
+		}
+	}
+}
+
+// TestKeysThatOnlyHaveToGo: what somebody has to write elsewhere comes first, and a missing name has one message, that of the key which had it.
+func TestKeysThatOnlyHaveToGo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "master.yaml")
+	for text, want := range map[string]string{
+		"log: {level: info, color: true}\nconfig_file: ''\nresource_pools: [{pool_name: a, provider: null}]\n": `the master's configuration has 2 problems:
+  FILE:1:7: log.level: no such key; this is a key of Determined, for which Detent has log_level
+  FILE:3:19: resource_pools[0].pool_name: no such key; this is a key of Determined, for which Detent has name
+keys of Determined that have no meaning here, and only have to be deleted: 3
+  FILE:1:20: log.color: lines of the master have no colors
+  FILE:2:1: config_file: it has no value
+  FILE:3:33: resource_pools[0].provider: it has no value`,
+		"cache: {cache_dir: /c}\n": `keys of Determined that have no meaning here, and only have to be deleted: 1
+  FILE:1:1: cache: code and files are in PostgreSQL`,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := CheckConfig(file, nil, nil)
+		if err == nil || strings.ReplaceAll(err.Error(), file, "FILE") != want {
+			t.Errorf("%s:\n%v\nwant:\n%s", text, err, want)
 		}
 	}
 }

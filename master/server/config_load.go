@@ -41,9 +41,9 @@ func (d *Duration) UnmarshalText(b []byte) error {
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", CheckpointSweep: string(control.SweepOwn), Security: SecurityConfig{Authz: AuthzConfig{Type: authzBasic}}, DatabaseConns: 16, DatabaseLimits: DatabaseLimitsConfig{UserMB: 100_000, TaskLogMB: 10_000, TrialMetricsMB: 10_000}, Spool: SpoolConfig{MaxMB: 8192},
-		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
-		SCIM:        SCIMConfig{Auth: SCIMAuthConfig{Type: scimBearer}},
-		Audit:       AuditConfig{KeepDays: 400},
+		Tokens: TokensConfig{MaxDays: 365, DefaultDays: 30},
+		SCIM:   SCIMConfig{Auth: SCIMAuthConfig{Type: scimBearer}},
+		Audit:  AuditConfig{KeepDays: 400}, QueueRecording: QueueRecordingConfig{Days: 62, MaxMB: 4096},
 		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
 		Nomad:       NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
 		LaunchError: true, TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
@@ -69,6 +69,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	var problems []string
 	from := sources{}
 	f := fileReader{}
+	var idle []string
 	if path != "" {
 		src, err := os.ReadFile(path)
 		if err != nil {
@@ -77,6 +78,9 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 		f = cfg.read(src)
 		for _, p := range f.problems {
 			problems = append(problems, path+":"+p)
+		}
+		for _, p := range f.idle {
+			idle = append(idle, path+":"+p)
 		}
 		for key, at := range f.places {
 			from[key] = path + ":" + at
@@ -121,10 +125,22 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 			}
 		}
 	}
+	return cfg, configurationFault(problems, idle)
+}
+
+// configurationFault lists what somebody has to correct first, and then the keys of Determined that only have to go. It is nil if there is neither.
+func configurationFault(problems, idle []string) error {
+	var parts []string
 	if len(problems) > 0 {
-		return cfg, fault.New(fault.Invalid, "the master's configuration has %s:\n  %s", problemCount(len(problems)), strings.Join(problems, "\n  "))
+		parts = append(parts, fmt.Sprintf("the master's configuration has %s:\n  %s", problemCount(len(problems)), strings.Join(problems, "\n  ")))
 	}
-	return cfg, nil
+	if len(idle) > 0 {
+		parts = append(parts, fmt.Sprintf("keys of Determined that have no meaning here, and only have to be deleted: %d\n  %s", len(idle), strings.Join(idle, "\n  ")))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s", strings.Join(parts, "\n"))
 }
 
 // foreignVariables are variables with the same prefix that other programs read, and who asks the old master of an import.

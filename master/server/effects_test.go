@@ -135,6 +135,8 @@ func TestKeysReachTheirParts(t *testing.T) {
 			}
 			return r.loop.Retention.Next(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)).Format(time.DateTime)
 		}, "2026-01-02 03:00:00"},
+		{"queue_recording.days", "queue_recording: {days: 9}", func(r reached) any { return r.loop.Recording.Days }, "9"},
+		{"queue_recording.max_mb", "queue_recording: {max_mb: 7}", func(r reached) any { return r.loop.Recording.MaxMB }, "7"},
 		{"webhooks.base_url", "webhooks: {base_url: 'https://m.example'}", func(r reached) any { return r.sender.BaseURL }, "https://m.example"},
 		{"webhooks.signing_key", "webhooks: {signing_key: k}", func(r reached) any { return r.sender.SigningKey }, "k"},
 		{"webhooks.allow", "webhooks: {allow: [10.1.0.0/16]}", func(r reached) any { return r.sender.Allow }, "[10.1.0.0/16 127.0.0.0/8 ::1/128]"},
@@ -192,6 +194,7 @@ func TestKeysOfPoolsReachThem(t *testing.T) {
 		{"homes", "homes: /mnt/homes", func(r reached) any { return r.pool.Homes }, "/mnt/homes"},
 		{"single_node", "single_node: true", func(r reached) any { return r.pool.SingleNode }, "true"},
 		{"scheduler.equal_parts", "scheduler: {equal_parts: true}", func(r reached) any { return r.pool.Scheduler.EqualParts }, "true"},
+		{"trusted_network", "trusted_network: true", func(r reached) any { return r.pool.TrustedNetwork }, "true"},
 		{"aux_on_spot", "spot: true, aux_on_spot: true", func(r reached) any { return r.pool.AuxOnSpot }, "true"},
 		{"node_classes", "node_classes: [{class: big, slots: 2, attributes: {attr.cpu.arch: arm64}, max: 3}]", func(r reached) any { return r.pool.Classes }, "[{big 2  map[] map[attr.cpu.arch:arm64] 3}]"},
 		{"pod_labels", "slots: device, device: x/y, pod_labels: [{label: l, value: v, attribute: '${meta.a}', is: z}]", func(r reached) any {

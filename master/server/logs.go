@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/logs/sink"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/server/internal/schedule"
 )
 
@@ -129,4 +130,31 @@ func (m *master) newSinks() ([]*sink.Sink, error) {
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// QueueRecordingConfig says how much of the recording of the queue is kept.
+type QueueRecordingConfig struct {
+	// Days for which the master keeps what it was asked and what it decided when it planned the queue, for
+	// `det queue replay`; 0 records nothing.
+	Days int `yaml:"days"`
+	// Megabytes of the recording at most: the oldest part is deleted first. An attempt takes about half a kilobyte.
+	MaxMB int `yaml:"max_mb"`
+}
+
+const (
+	maxRecordingDays = 3_650
+	maxRecordingMB   = 1 << 20
+)
+
+func (c QueueRecordingConfig) check(k *checker) {
+	if c.Days < 0 || c.Days > maxRecordingDays {
+		k.fail("queue_recording.days", "expected 0 (no recording) to %d, found %d", maxRecordingDays, c.Days)
+	}
+	if c.MaxMB < 1 || c.MaxMB > maxRecordingMB {
+		k.fail("queue_recording.max_mb", "expected 1 to %d, found %d", maxRecordingMB, c.MaxMB)
+	}
+}
+
+func (c QueueRecordingConfig) limits() recording.Limits {
+	return recording.Limits{Days: c.Days, MaxMB: c.MaxMB}
 }

@@ -28,7 +28,7 @@ func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 				Registry: p.Docker.Registry.place(), Hosts: p.Docker.hosts()},
 			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
-			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, Scheduler: p.Scheduler.made(), Preemption: p.Preemption, Priority: p.Priority, MaxRuntime: time.Duration(p.MaxRuntime),
+			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, TrustedNetwork: p.TrustedNetwork, Scheduler: p.Scheduler.made(), Preemption: p.Preemption, Priority: p.Priority, MaxRuntime: time.Duration(p.MaxRuntime),
 			Defaults: defaults, Limits: limits, PodLabels: p.podLabels(), PodLimits: p.podLimits(),
 			Spot: p.Spot, AuxOnSpot: p.AuxOnSpot, MaxIdle: time.Duration(p.MaxIdle), Classes: p.classes()}
 		if job := jobs[p.Name]; job != nil {

@@ -92,7 +92,7 @@ func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
 	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, AvoidAfter: m.cfg.AvoidNodeAfter, LaunchError: m.cfg.LaunchError, Leftovers: m.nomad,
-		Roles: m.cfg.roles(), Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention(), Sweeps: control.Sweeps(m.cfg.CheckpointSweep)}
+		Roles: m.cfg.roles(), Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention(), Sweeps: control.Sweeps(m.cfg.CheckpointSweep), Recording: m.cfg.QueueRecording.limits()}
 	cfg.Timing.Read = control.ReadWithin
 	cfg.Region, cfg.Regions = m.cfg.Nomad.Region, m.loopRegions()
 	if m.vault != nil {

@@ -319,6 +319,10 @@ func (b *specBuilder) common() {
 	if name := optional.Value(b.defaults.DtrainNetworkInterface); name != "" {
 		b.spec.Env["DET_INTER_NODE_NETWORK_INTERFACE"] = name
 	}
+	delete(b.spec.Env, "DET_TRUSTED_NETWORK") // operators say it, not users
+	if b.pool.TrustedNetwork {
+		b.spec.Env["DET_TRUSTED_NETWORK"] = "1"
+	}
 	if b.site.Det != "" {
 		b.spec.Env["DET_CLI_URL"] = b.site.Det
 	}

@@ -184,7 +184,7 @@ func (c *Cluster) client(name string) Client {
 // agentsOf are the functions that make a node's agents, in the order in which they start.
 func (c *Cluster) agentsOf(client Client) []func(context.Context, *servers.Reporter) (agent, error) {
 	var all []func(context.Context, *servers.Reporter) (agent, error)
-	if client.Name != "" {
+	if client.Name != "" && !c.state.NoConsul {
 		all = append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
 			return c.consul().agent(ctx, client, report)
 		})

@@ -106,7 +106,10 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 		return err
 	}
 	// Builds and downloads that take minutes the first time happen before any server starts.
-	needed := []string{"consul", "nomad"}
+	needed := []string{"nomad"}
+	if !c.state.NoConsul {
+		needed = append(needed, "consul")
+	}
 	if c.state.Vault != nil {
 		needed = append(needed, "vault", "weed")
 	}
@@ -173,6 +176,12 @@ func (c *Cluster) mergeOptions(opts Options) error {
 		s.Programs = opts.Programs
 	}
 	c.setDaemons(opts)
+	if opts.NoConsul && !s.NoConsul {
+		if s.Ports[portConsul] != 0 {
+			return fmt.Errorf("the cluster %q has Consul, in which its tasks have their addresses; reset it to make it without Consul, or choose another name", s.Name)
+		}
+		s.NoConsul = true
+	}
 	if opts.ConsulACL && s.ConsulACL == nil {
 		s.ConsulACL = newConsulTokens()
 	}
@@ -198,10 +207,12 @@ func (c *Cluster) mergeOptions(opts Options) error {
 
 // agents lists functions that prepare the cluster's agents, in the order in which the agents start.
 func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, error) {
-	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
-		return c.consul().agent(ctx, Client{}, report)
+	var all []func(context.Context, *servers.Reporter) (agent, error)
+	if !c.state.NoConsul {
+		all = append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
+			return c.consul().agent(ctx, Client{}, report)
+		})
 	}
-	all := []func(context.Context, *servers.Reporter) (agent, error){consul}
 	if c.state.Vault != nil {
 		all = append(all, c.s3().agent, c.vault().agent)
 	}
@@ -222,6 +233,9 @@ func (c *Cluster) program(ctx context.Context, name string, report *servers.Repo
 
 // OwnPostgres reports whether the cluster has a PostgreSQL of its own.
 func (c *Cluster) OwnPostgres() bool { return c.state.DSN == "" }
+
+// HasConsul reports whether the cluster has Consul.
+func (c *Cluster) HasConsul() bool { return !c.state.NoConsul }
 
 // clients are the cluster's nodes.
 func (c *Cluster) clients() []Client { return append([]Client{{}}, c.state.Clients...) }
@@ -286,6 +300,9 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 		step(d.title, func() error { return d.stop(ctx) })
 	}
 	for _, client := range slices.Backward(c.clients()) {
+		if c.state.NoConsul {
+			break
+		}
 		title := "Consul"
 		if client.Name != "" {
 			title += " of node " + c.nodeName(client.Name)

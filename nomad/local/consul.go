@@ -117,7 +117,13 @@ func (c consulServer) leave(ctx context.Context, client Client) error {
 	return err
 }
 
-func (c consulServer) url() string { return c.localURL(c.state.Ports[portConsul]) }
+// url is its address; "" for a cluster without Consul.
+func (c consulServer) url() string {
+	if c.state.NoConsul {
+		return ""
+	}
+	return c.localURL(c.state.Ports[portConsul])
+}
 
 func localURL(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 

@@ -35,7 +35,7 @@ type Description struct {
 	// TasksDomain gives each task its own host name: <task id>.<domain>. "": all tasks share one.
 	TasksDomain string `json:"tasksDomain,omitempty"`
 	NomadURL    string `json:"nomadUrl"`
-	ConsulURL   string `json:"consulUrl"`
+	ConsulURL   string `json:"consulUrl,omitempty"`
 	DSN         string `json:"dsn"`
 	VaultURL    string `json:"vaultUrl,omitempty"`
 	S3URL       string `json:"s3Url,omitempty"`
@@ -173,7 +173,7 @@ func (d Description) WriteSummary(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if d.MasterURL != "" {
 		fmt.Fprintf(t, "master\t%s\n", d.MasterURL)
-		sign := "no password; from this machine only"
+		sign := "from this machine without a password, while they have none"
 		if d.Protected {
 			sign = "both with the initial password"
 		}
@@ -181,7 +181,9 @@ func (d Description) WriteSummary(w io.Writer) error {
 	}
 	det, flags := cmp.Or(d.Command, "det"), Flags(d.Name, d.StateDir)
 	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: %s deploy local nomad-ui%s)\n", d.NomadURL, det, flags)
-	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
+	if d.ConsulURL != "" {
+		fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
+	}
 	if d.VaultURL != "" {
 		fmt.Fprintf(t, "Vault\t%s\nS3\t%s\n", d.VaultURL, d.S3URL)
 	}

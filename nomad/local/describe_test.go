@@ -7,7 +7,7 @@ import (
 
 // TestTheSummaryNamesTheUsers: the summary has both users of a new cluster, and whether they have a password.
 func TestTheSummaryNamesTheUsers(t *testing.T) {
-	for env, want := range map[string]string{"": "(no password; from this machine only)\n", "a secret of ours": "(both with the initial password)\n"} {
+	for env, want := range map[string]string{"": "(from this machine without a password, while they have none)\n", "a secret of ours": "(both with the initial password)\n"} {
 		want = "admin, an administrator, and determined " + want
 		c := &Cluster{dir: t.TempDir()}
 		c.state.Master = Master{Binary: "/det-master", Env: map[string]string{InitialPassword: env}}

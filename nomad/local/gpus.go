@@ -36,8 +36,17 @@ const SimulatedGPUs = 4
 // probeTimeout limits the search for the machine's GPUs: a defective one can make the driver hang.
 const probeTimeout = 20 * time.Second
 
+// ownPlugin is the name of our device plugin. A plugin of somebody else has the machine's GPUs, and simulates none.
+const ownPlugin = "det-gpu"
+
+// own reports whether the plugin is ours. Nomad knows a plugin by the name of its program too.
+func (g GPUs) own() bool { return filepath.Base(g.Binary) == ownPlugin }
+
 // DefaultGPUs are the machine's GPUs, as the plugin finds them, or else a few simulated ones.
 func DefaultGPUs(ctx context.Context, binary string) GPUs {
+	if theirs := (GPUs{Binary: binary, Real: true}); !theirs.own() {
+		return theirs
+	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, binary, "probe").Output()
@@ -80,10 +89,13 @@ func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 	}
 	binary, err := c.master().copyBinary(c.state.GPUs.Binary)
 	if err != nil {
-		return nil, fmt.Errorf("det-gpu: %w", err)
+		return nil, fmt.Errorf("the plugin of GPUs: %w", err)
+	}
+	if count > 0 && !c.state.GPUs.own() {
+		return nil, fmt.Errorf("%s simulates no GPUs; only %s does", c.state.GPUs.Binary, ownPlugin)
 	}
 	var b strings.Builder
-	b.WriteString("\nplugin \"det-gpu\" {\n  config {\n")
+	fmt.Fprintf(&b, "\nplugin %q {\n  config {\n", filepath.Base(binary))
 	if count > 0 {
 		if err := c.writeGPUs(client, count); err != nil {
 			return nil, err

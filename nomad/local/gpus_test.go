@@ -83,6 +83,18 @@ func TestGPUsOfNodes(t *testing.T) {
 		t.Errorf("real: %s", text)
 	}
 	expect("the machine's GPUs are given once", second, "", 0)
+	theirs := filepath.Join(t.TempDir(), "nomad-device-nvidia")
+	if err := os.Symlink(program(t, ""), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if c.state.GPUs = DefaultGPUs(t.Context(), theirs); !c.state.GPUs.Real {
+		t.Errorf("a plugin of somebody else: %+v", c.state.GPUs)
+	}
+	expect("a plugin of somebody else", main, `plugin "nomad-device-nvidia"`, 0)
+	if _, err := c.plugins(t.Context(), own, nil); err == nil || !strings.Contains(err.Error(), "simulates no GPUs") {
+		t.Errorf("simulated GPUs of a plugin of somebody else: %v", err)
+	}
+	c.state.GPUs = GPUs{Binary: program(t, ""), Real: true}
 	if err := os.WriteFile(c.GPUState("own"), []byte("gpus: 7"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +135,7 @@ func TestPoolsOfTheMaster(t *testing.T) {
 }
 
 // TestGPUsInTheCluster: the nodes of a cluster have GPUs when Up returns, and Nomad soon reports changes
-// of their state files.
+// of their state files. This cluster has no Consul.
 func TestGPUsInTheCluster(t *testing.T) {
 	turn.First(t)
 	ctx, opts := t.Context(), testOptions(t)
@@ -133,12 +145,22 @@ func TestGPUsInTheCluster(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	opts.NoConsul = true
 	c, err := Up(ctx, opts, testReport(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.AddClient(ctx, Client{Name: "two", GPUs: 2}); err != nil {
 		t.Fatal(err)
+	}
+	d := c.Describe(ctx)
+	for _, p := range d.Parts {
+		if strings.HasPrefix(p.Name, "consul") || !p.Healthy {
+			t.Errorf("%+v", p)
+		}
+	}
+	if d.ConsulURL != "" || c.HasConsul() {
+		t.Errorf("a cluster without Consul: %+v", d)
 	}
 	client, err := c.Nomad()
 	if err != nil {

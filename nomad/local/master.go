@@ -142,6 +142,9 @@ func (c masterServer) vars() (map[string]string, error) {
 		"memory":      "256",
 		"memory_max":  "1024",
 	}
+	if c.state.NoConsul {
+		vars["service_provider"] = "nomad"
+	}
 	c.vault().vars(vars, env)
 	if err := c.tls(vars); err != nil {
 		return nil, err

@@ -43,6 +43,18 @@ type nomadSpec struct {
 	ports      string // further ports
 }
 
+// discardPort is a port on which nothing answers.
+const discardPort = 9
+
+// consulPort is the port of a node's Consul agent. A cluster without Consul must not use the Consul of somebody else, which Nomad would
+// find on its usual port.
+func (c nomadServer) consulPort(part string) int {
+	if c.state.NoConsul {
+		return discardPort
+	}
+	return c.state.Ports[part]
+}
+
 // writeAgent writes the common configuration of the agents.
 func (c nomadServer) writeAgent(b *strings.Builder, s nomadSpec) {
 	tls, consulTLS, _ := c.tls()
@@ -76,6 +88,7 @@ limits {
 consul {
   address          = "%s:%d"
   token            = %q
+  auto_advertise   = %t
   server_auto_join = false
   client_auto_join = false
 %s}
@@ -91,8 +104,8 @@ telemetry {
 acl {
   enabled = true
 }
-`, s.name, c.path(s.part, "data"), s.host, c.state.Ports[s.part], s.ports, s.host, s.rpc, s.rpc, s.host, c.state.Ports[s.consul],
-		c.state.ConsulACL.nomad(), consulTLS)
+`, s.name, c.path(s.part, "data"), s.host, c.state.Ports[s.part], s.ports, s.host, s.rpc, s.rpc, s.host, c.consulPort(s.consul),
+		c.state.ConsulACL.nomad(), !c.state.NoConsul, consulTLS)
 	if s.rpc != s.host {
 		fmt.Fprintf(b, "\naddresses {\n  rpc  = %q\n  serf = %q\n}\n", s.rpc, s.rpc)
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Vault bool
 	// STSEndpoint is the STS from which Vault requests credentials, if not the object store. For tests.
 	STSEndpoint string
+	// NoConsul makes a new cluster without Consul: tasks' addresses are in Nomad's own services.
+	NoConsul bool
 	// ConsulACL enables Consul's access control, with the policies that the documentation describes.
 	ConsulACL bool
 	// Docker is a daemon for the nodes, so that pools can have the docker driver.
@@ -108,6 +110,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.StateDir = dir
 	if o.Slots < 0 {
 		return o, fmt.Errorf("the number of CPU slots is %d; it must be 0 or more", o.Slots)
+	}
+	if o.NoConsul && o.ConsulACL {
+		return o, errors.New("a cluster without Consul has no access control of Consul; choose NoConsul or ConsulACL")
 	}
 	if o.Apart && o.Interface == "" {
 		return o, errors.New("the option Apart needs an Interface that other network namespaces reach")

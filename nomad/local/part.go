@@ -43,13 +43,15 @@ func (c *Cluster) partNames() []string {
 	if c.state.DSN == "" {
 		names = append(names, partPostgres)
 	}
-	names = append(names, partConsul)
+	if !c.state.NoConsul {
+		names = append(names, partConsul)
+	}
 	if c.state.Vault != nil {
 		names = append(names, partS3, partVault)
 	}
 	names = append(names, partNomad)
 	for _, client := range c.clients() {
-		if client.Name != "" {
+		if client.Name != "" && !c.state.NoConsul {
 			names = append(names, consulPart(client.Name))
 		}
 		names = append(names, clientPart(client.Name))

@@ -30,6 +30,7 @@ type state struct {
 	DockerSocket string        `json:"docker_socket,omitempty"`
 	DockerLogins string        `json:"docker_logins,omitempty"`
 	PodmanSocket string        `json:"podman_socket,omitempty"`
+	NoConsul     bool          `json:"no_consul,omitempty"`
 	ConsulACL    *consulTokens `json:"consul_acl,omitempty"`
 	Token        string        `json:"token,omitempty"` // Nomad's management token
 	Slots        int           `json:"slots,omitempty"`

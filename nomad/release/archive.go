@@ -21,13 +21,13 @@ type entry struct {
 }
 
 // pack writes entries in the order of their names, with one time and without an owner.
-func pack(file string, entries []entry, at time.Time) (err error) {
+func pack(file string, entries []entry, at time.Time, level int) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(f, level)
 	if err != nil {
 		return err
 	}

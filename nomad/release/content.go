@@ -17,7 +17,7 @@ func (b *builder) archives(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := pack(b.file("det-master_%s_%s.tar.gz", b.version, t), entries, b.time); err != nil {
+		if err := pack(b.file("det-master_%s_%s.tar.gz", b.version, t), entries, b.time, b.level()); err != nil {
 			return err
 		}
 		for _, name := range []string{"det-runner", "det-remover", "det-gpu"} {
@@ -166,7 +166,7 @@ func (b *builder) single(ctx context.Context, name string, t Target, more ...ent
 		return err
 	}
 	entries := slices.Concat(licences, more, []entry{{name: name, path: path, mode: 0o755}})
-	return pack(b.file("%s_%s_%s.tar.gz", name, b.version, t), entries, b.time)
+	return pack(b.file("%s_%s_%s.tar.gz", name, b.version, t), entries, b.time, b.level())
 }
 
 // leftovers are files that tools create in a checkout.

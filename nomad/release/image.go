@@ -47,7 +47,10 @@ func (b *builder) image(file string, t Target, installation []entry) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	z := gzip.NewWriter(f)
+	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed) // the layer is compressed already
+	if err != nil {
+		return err
+	}
 	err = images.Pack(z, images.Image{Name: "det-master", Tag: b.version, Arch: t.Arch, Time: b.time, Layer: layer, Config: images.Config{
 		Env: []string{"PATH=/" + imageFolder[:len(imageFolder)-1]},
 		// No entry point: the job file names the program, as usual with Nomad's drivers.

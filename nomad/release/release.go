@@ -1,6 +1,7 @@
 package release
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ type Options struct {
 	Servers []Target // platforms of det-master, det-runner, det-remover, det-notice, det-gpu and det-scaler
 	Clients []Target // platforms of det
 	Python  string   // a Python with pip, which makes the wheel; "": no wheel
-	// ArchivesOnly omits the bill of materials and the wheel. For tests.
+	// ArchivesOnly omits the bill of materials and the wheel, and compresses fast. For tests.
 	ArchivesOnly bool
 	Log          io.Writer
 }
@@ -69,6 +70,14 @@ func Build(ctx context.Context, o Options) ([]string, error) {
 		}
 	}
 	return b.checksums()
+}
+
+// level is the compression of the archives.
+func (b *builder) level() int {
+	if b.ArchivesOnly {
+		return gzip.BestSpeed
+	}
+	return gzip.BestCompression
 }
 
 func (b *builder) say(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }

@@ -318,7 +318,7 @@ func TestPackingIsRepeatable(t *testing.T) {
 	for i := range 2 {
 		slices.Reverse(entries)
 		file := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		if err := pack(file, entries, at); err != nil {
+		if err := pack(file, entries, at, gzip.BestCompression); err != nil {
 			t.Fatal(err)
 		}
 		sum, err := sha256Of(file)

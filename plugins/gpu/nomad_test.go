@@ -24,7 +24,8 @@ const soon = time.Minute
 // node is a real Nomad with this plugin in its client.
 type node struct {
 	*nomadtest.Agent
-	state string // file of the simulated GPUs
+	state   string // file of the simulated GPUs
+	plugins string // folder of the plugin
 }
 
 func startNode(t *testing.T, state simulated.State) *node {
@@ -34,14 +35,9 @@ func startNode(t *testing.T, state simulated.State) *node {
 	}
 	dir := t.TempDir()
 	n := &node{state: filepath.Join(dir, "gpus.yaml")}
-	plugins := filepath.Join(dir, "plugins")
-	cmd := exec.Command("go", "build", "-o", filepath.Join(plugins, "det-gpu"), ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	n.plugins = pluginFolder(t)
 	n.write(t, state)
-	n.Agent = nomadtest.Start(t, nomadtest.Options{PluginDir: plugins, Chroot: shellAlone(t), Plugins: map[string]map[string]any{
+	n.Agent = nomadtest.Start(t, nomadtest.Options{PluginDir: n.plugins, Chroot: shellAlone(t), Plugins: map[string]map[string]any{
 		"det-gpu": {"fingerprint_period": "200ms", "answer_within": "500ms", "simulate": map[string]any{"state": n.state}},
 	}})
 	return n
@@ -317,14 +313,14 @@ func TestInNomad(t *testing.T) {
 	t.Run("lost with its Nomad", func(t *testing.T) {
 		n.Node.Kill(t)
 		n.Until(t, soon, "the plugin to end", func() error {
-			if pids := pluginsOf(t, filepath.Dir(n.state)); len(pids) > 0 {
+			if pids := pluginsOf(t, n.plugins); len(pids) > 0 {
 				return fmt.Errorf("%v run", pids)
 			}
 			return nil
 		})
 		n.Node.Run(t)
 		n.devices(t, "four healthy GPUs after the client came back", func(g []*api.NodeDeviceResource) error {
-			if len(g) != 1 || len(g[0].Instances) != 4 || len(pluginsOf(t, filepath.Dir(n.state))) != 1 {
+			if len(g) != 1 || len(g[0].Instances) != 4 || len(pluginsOf(t, n.plugins)) != 1 {
 				return errors.New("not yet")
 			}
 			return nil

@@ -143,7 +143,8 @@ def gradients(rounds: int, python: str) -> str:
         Figure(f"{size} MB, {what}", "ms", one[key], "all_reduce of the strategy", one["yard"])
         for size, one in found.items()
         for key, what in (
-            ("chief", "through the chief"),
+            ("chief", "through the chief, on one node"),
+            ("network", "through the chief, as between nodes"),
             ("ours", "with DET_KERAS_COLLECTIVES=1"),
         )
     ]

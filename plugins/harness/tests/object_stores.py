@@ -142,12 +142,15 @@ class SeaweedFS(ObjectStore):
 
 def s3_client(url: str) -> Any:
     boto3 = pytest.importorskip("boto3")
+    settings = pytest.importorskip("botocore.config")
     return boto3.client(
         "s3",
         endpoint_url=url,
         aws_access_key_id=SeaweedFS.secrets["access_key"],
         aws_secret_access_key=SeaweedFS.secrets["secret_key"],
         region_name="us-east-1",
+        # On a busy machine the store sometimes answers 500, also several times.
+        config=settings.Config(retries={"total_max_attempts": 10, "mode": "standard"}),
     )
 
 

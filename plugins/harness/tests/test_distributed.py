@@ -7,7 +7,7 @@ import pickle
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -225,7 +225,7 @@ def test_false_chief_is_not_believed() -> None:
     def pretend() -> None:
         sock, _ = listener.accept()
         with sock:
-            sock.sendall(b"detent/1" + bytes(32))
+            sock.sendall(_comm._MAGIC + bytes(32))
             sock.recv(1000)
             sock.sendall(b"accepted" + bytes(32) + pickle.dumps("boo"))
             with contextlib.suppress(ConnectionError):
@@ -271,6 +271,63 @@ def test_changed_message_is_refused() -> None:
         echo.recv(_comm.Deadline(DEADLINE))
     sender.close()
     receiver.close()
+
+
+def on_a_network() -> Tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        left = socket.create_connection(server.getsockname())
+        return left, server.accept()[0]
+
+
+@pytest.mark.parametrize("pair", [socket.socketpair, on_a_network])
+def test_large_contents_arrive(pair: Callable[[], Tuple[socket.socket, socket.socket]]) -> None:
+    left, right = pair()
+    sender = _comm.Link(left, 1, KEY, chief_side=False)
+    receiver = _comm.Link(right, 0, KEY, chief_side=True)
+    sizes = [0, 1, _comm.LARGE_BYTES - 1, _comm.LARGE_BYTES, 3 * _comm._PART + 7]
+    sent = [bytes([n + 1]) * size for n, size in enumerate(sizes)]
+    for number in range(2):  # the second message has keys of its own
+        message = (number, [pickle.PickleBuffer(bytearray(each)) for each in sent])
+        sending = threading.Thread(target=sender.send, args=(message, _comm.Deadline(DEADLINE)))
+        sending.start()
+        found, contents = receiver.recv(_comm.Deadline(DEADLINE))
+        sending.join()
+        assert found == number and [bytes(each) for each in contents] == sent
+        contents[-1][0] = 0  # the receiver may change them
+    sender.close()
+    receiver.close()
+
+
+@pytest.mark.parametrize("what", ["a byte", "an earlier message"])
+def test_changed_contents_are_refused(what: str) -> None:
+    left, tapped = on_a_network()
+    forwarded, right = on_a_network()
+    sender = _comm.Link(left, 1, KEY, chief_side=False)
+    receiver = _comm.Link(right, 0, KEY, chief_side=True)
+    messages = [bytearray(b"a" * _comm.LARGE_BYTES), bytearray(b"b" * _comm.LARGE_BYTES)]
+    taken = []
+    for message in messages:
+        sender.send(pickle.PickleBuffer(message), _comm.Deadline(DEADLINE))
+        taken.append(bytearray())
+        tapped.settimeout(DEADLINE)
+        while message not in taken[-1] or len(taken[-1]) < taken[-1].find(message) + (
+            _comm.LARGE_BYTES + 32
+        ):
+            taken[-1] += tapped.recv(1 << 20)
+    start = taken[1].find(messages[1])
+    if what == "a byte":
+        taken[1][start + 100] ^= 1
+    else:
+        first = taken[0].find(messages[0])
+        taken[1][start:] = taken[0][first:]
+    forwarded.sendall(taken[0] + taken[1])
+    assert receiver.recv(_comm.Deadline(DEADLINE)) == messages[0]
+    with pytest.raises(CommunicationError, match="was changed on its way"):
+        receiver.recv(_comm.Deadline(DEADLINE))
+    for link in (sender, receiver):
+        link.close()
+    tapped.close()
+    forwarded.close()
 
 
 def test_taken_port_is_named() -> None:

@@ -21,6 +21,19 @@ func Hint(path string) (hint string, theirs bool) {
 	return "; this is a key of Determined, for which Detent has " + ours, true
 }
 
+// Idle reports whether Detent has nothing in place of the key of Determined at a path, and why it needs nothing.
+func Idle(path string) (why string, idle bool) {
+	return strings.CutPrefix(keys[indexes.ReplaceAllString(path, "")], nothing)
+}
+
+// Ours is what Detent has in place of the key of Determined at a path; "" if it has nothing, or Determined has no such key.
+func Ours(path string) string {
+	if _, idle := Idle(path); idle {
+		return ""
+	}
+	return keys[indexes.ReplaceAllString(path, "")]
+}
+
 // Splits reports whether the keys in the section at a path have counterparts of their own, so that each of them is worth a message.
 func Splits(path string) bool { return sections[indexes.ReplaceAllString(path, "")] }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 from determined import core
 from determined.keras import _backend, _collectives
@@ -19,6 +19,7 @@ from determined.keras import _backend, _collectives
 logger = logging.getLogger("determined.keras")
 
 _LARGE = 64 << 20  # bytes of weights
+_BLOCK = 1 << 15  # elements of an array that are added at a time
 
 Mean = Callable[[List[Any]], List[Any]]
 
@@ -59,7 +60,7 @@ def _average(gradients: List[Any], mean_of: Mean) -> List[Any]:
 
 def _warn_if_large(model: Any, distributed: core.DistributedContext) -> None:
     size = sum(array.nbytes for array in model.get_weights())
-    if distributed.rank == 0 and size > _LARGE:
+    if distributed.rank == 0 and distributed.size > 2 and size > _LARGE:
         logger.warning(
             "the chief averages gradients of %d MB for each batch: set %s=1 in "
             "environment_variables to average them with TensorFlow's collectives",
@@ -70,7 +71,8 @@ def _warn_if_large(model: Any, distributed: core.DistributedContext) -> None:
 
 def _through_chief(distributed: core.DistributedContext) -> Mean:
     def exchange(*tensors: Any) -> List[Any]:
-        return mean(distributed, [tensor.numpy() for tensor in tensors])
+        numpy = importlib.import_module("numpy")
+        return mean(distributed, [numpy.asarray(tensor) for tensor in tensors])
 
     def average(dense: List[Any]) -> List[Any]:
         types = [tensor.dtype for tensor in dense]
@@ -81,15 +83,25 @@ def _through_chief(distributed: core.DistributedContext) -> Mean:
 
 def mean(distributed: core.DistributedContext, arrays: List[Any]) -> List[Any]:
     """Return the average of every worker's arrays, one by one; all workers call it in step."""
-    numpy = importlib.import_module("numpy")
     gathered = distributed.gather(arrays)
     averaged = None
     if gathered is not None:
-        averaged = [
-            (sum(numpy.asarray(array, dtype="float64") for array in each) / len(each)).astype(
-                each[0].dtype
-            )
-            for each in zip(*gathered)
-        ]
+        averaged = [_mean_of(each) for each in zip(*gathered)]
     result: List[Any] = distributed.broadcast(averaged)
+    return result
+
+
+def _mean_of(each: Sequence[Any]) -> Any:
+    """Return the average of the workers' arrays, added in double precision."""
+    numpy = importlib.import_module("numpy")
+    result = numpy.empty_like(each[0], order="C")
+    found, parts = result.reshape(-1), [numpy.reshape(array, -1) for array in each]
+    # In blocks that stay in the processor's cache.
+    for start in range(0, found.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        total = parts[0][block].astype("float64")
+        for part in parts[1:]:
+            total += part[block]
+        total /= len(each)
+        found[block] = total
     return result

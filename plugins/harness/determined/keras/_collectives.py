@@ -1,15 +1,16 @@
-"""Averages gradients with TensorFlow's own collectives, if a trial's environment asks for them.
+"""Averages gradients with TensorFlow's own collectives, where the network is trusted.
 
-By default the chief averages (`_average`), over connections that only the trial's workers can use.
-That is enough for small models. ``DET_KERAS_COLLECTIVES=1`` joins the TensorFlows of all workers,
-as ``MultiWorkerMirroredStrategy`` does: gradients go around in a ring, or through NCCL on GPUs, and
-never leave the devices. The price is that each worker has an open port of TensorFlow's, which
-authenticates nobody.
+Elsewhere the chief averages (`_average`), over connections that only the trial's workers can use.
+``DET_KERAS_COLLECTIVES=1``, or a pool whose operator trusts its network, joins the TensorFlows of
+all workers, as ``MultiWorkerMirroredStrategy`` does: gradients go around in a ring, or through NCCL
+on GPUs, and never leave the devices. The price is that each worker has an open port of
+TensorFlow's, which authenticates nobody. ``DET_KERAS_COLLECTIVES=0`` leaves it to the chief.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 from typing import Any, Dict, List, Optional
@@ -18,22 +19,31 @@ import determined as det
 from determined import core
 from determined.keras import _backend
 
+logger = logging.getLogger("determined.keras")
+
 SWITCH = "DET_KERAS_COLLECTIVES"
+
+# The master sets it in pools with trusted_network.
+TRUSTED = "DET_TRUSTED_NETWORK"
 
 # Other collectives of the process, those of a strategy for example, count their groups from 1.
 _GROUP = 1_000_003
 
 
 def start(distributed: core.DistributedContext) -> Optional[Collectives]:
-    """Join the TensorFlows of a trial's workers if it asks for that.
+    """Join the TensorFlows of a trial's workers if it, or its pool, wants that.
 
     All workers call it, before anything else uses TensorFlow's devices.
     """
     wanted = os.environ.get(SWITCH, "")
     if wanted not in ("", "0", "1"):
         raise ValueError(f"{SWITCH} must be 0 or 1, not {wanted!r}")
-    if wanted != "1" or distributed.size < 2:
+    if (wanted or os.environ.get(TRUSTED, "0")) != "1" or distributed.size < 2:
         return None
+    if distributed.rank == 0:
+        logger.info(
+            "TensorFlow's collectives average the gradients of %d workers", distributed.size
+        )
     return Collectives(distributed)
 
 

@@ -26,7 +26,7 @@ DEFAULTS = {
         "hidden_size": 256,
         "global_batch_size": 128,
     },
-    "searcher": {"max_length": {"batches": 20000}},
+    "searcher": {"max_length": {"batches": 10000}},
     "scheduling_unit": 100,
     "min_validation_period": {"batches": 500},
     "min_checkpoint_period": {"batches": 2500},

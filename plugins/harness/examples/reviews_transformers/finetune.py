@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 
+import torch
 import transformers
 from reviews import Reviews, make_base
 
@@ -46,7 +47,7 @@ def finetune(core_context, hparams, folder):
         save_steps=100,
         report_to=[],
         disable_tqdm=True,
-        use_cpu=True,
+        use_cpu=not torch.cuda.is_available(),
     )
     callbacks = []
     if det.get_cluster_info() is not None:
