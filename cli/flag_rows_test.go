@@ -8,7 +8,7 @@ import (
 
 // flagEffects has a row for each flag that TestFlagsHaveEffects does not find in a script or test.
 var flagEffects = []effects.Row{
-	{up("agents db gpu-plugin-binary gpus harness initial-user-password master-binary master-config-path master-env master-port no-gpu python runner-binary slots storage-host-path vault"), "cli/deploy TestFlagsOfUp"},
+	{up("agents db gpu-plugin-binary gpus harness initial-user-password master-binary master-config-path master-env master-port no-consul no-gpu python runner-binary slots storage-host-path vault"), "cli/deploy TestFlagsOfUp"},
 	{up("acl auto-work-dir db-password det-version enterprise-edition gpu image-repo-prefix no-autorestart"), effects.NoEffect + "cli/deploy TestFlagsOfUp"},
 	{up("pytorch"), "cli/deploy TestPyTorchIsInstalled"},
 	{up("consul mirror nomad servers"), "cli/deploy TestSupplyOfUp"},

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/each"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -87,6 +89,17 @@ func runBranch(ctx context.Context, a *app.App, o branchOptions) error {
 	a.Printf("%d trials are shared and have ended, %d go on from a checkpoint, %d train again because they have none\n", resp.Shared, resp.Resumed, resp.Restarted)
 	upload.Remark(a.IO, resp.Warnings, resp.Remarks, nil)
 	return nil
+}
+
+// printBranches says from where an experiment branches, and which experiments branch from it.
+func printBranches(a *app.App, of *v1.GetExperimentResponse) {
+	if e := of.Experiment; e.BranchEvent != nil && e.ForkedFrom != nil {
+		a.Printf("\nExperiment %d is a branch of experiment %d, at its event %d.\n", e.ID, *e.ForkedFrom, *e.BranchEvent)
+	}
+	if len(of.Branches) > 0 {
+		list := each.Of(of.Branches, func(b v1.ExperimentBranch) string { return fmt.Sprintf("%d (at event %d)", b.ID, b.Event) })
+		a.Printf("\nBranches of experiment %d: %s.\n", of.Experiment.ID, strings.Join(list, ", "))
+	}
 }
 
 type eventsOptions struct {

@@ -119,6 +119,7 @@ func explain(a *app.App, all []described) {
 			}
 			a.Printf("\nExperiment %d%s %s\n", e.ID, what, e.Error)
 		}
+		printBranches(a, d.resp)
 		for _, s := range d.resp.Outlook.Says {
 			a.Printf("\nExperiment %d: %s.\n", d.resp.Experiment.ID, s)
 		}

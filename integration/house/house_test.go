@@ -49,7 +49,28 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/control/expressions", "master/v1/base64parts", "master/expconf/address", "master/expconf/difference", "master/expconf/ending", "master/expconf/pachyderm", "master/expconf/formula", "master/expconf/hostpath", "master/expconf/objectives", "master/expconf/topology", "master/expconf/wandb", "master/find", "master/spelling", "master/names", "master/each", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/choices", "master/search/front", "master/search/gain", "master/search/onward", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/logs/sink/entry", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/pool/leaving", "master/sched", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/live/updates", "master/mlflow/filter", "master/accounts/scim/protocol", "master/server/internal/determined", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/document", "master/expconf", "master/control/expressions", "master/v1/base64parts", "master/expconf/address", "master/expconf/difference", "master/expconf/ending", "master/expconf/pachyderm", "master/expconf/formula", "master/expconf/hostpath", "master/expconf/objectives", "master/expconf/topology", "master/expconf/wandb", "master/find", "master/spelling", "master/names", "master/each", "master/optional", "master/quote", "master/search/budget", "master/search", "master/search/choices", "master/search/front", "master/search/gain", "master/search/onward", "master/search/sim", "master/trial", "master/lifecycle", "master/logs/policy", "master/logs/chunk", "master/logs/sink/entry", "master/regex", "master/jsontext", "master/metrics/report", "master/metrics/series", "master/metrics/summary", "master/pool", "master/pool/jobfile", "master/pool/leaving", "master/sched", "master/sched/record", "master/control/served", "master/sched/replay", "master/checkpoints/keep", "master/about/risks", "master/task", "master/webhook/event", "master/live/updates", "master/mlflow/filter", "master/accounts/scim/protocol", "master/server/internal/determined", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+
+// keptResults are the packages of the justfile whose results go keeps.
+var keptResults = regexp.MustCompile(`(?m)^pure +:= "(.+)"$`)
+
+// TestOnlyResultsOfPurePackagesAreKept: a result that is kept must depend on nothing but what go notes, which are the sources of the program and the files and
+// variables that it has read.
+func TestOnlyResultsOfPurePackagesAreKept(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "justfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := keptResults.FindSubmatch(text)
+	if line == nil {
+		t.Fatal("the justfile has no list pure")
+	}
+	for name := range strings.FieldsSeq(string(line[1])) {
+		if !slices.Contains(purePackages, "master/"+name) {
+			t.Errorf("the justfile keeps the results of master/%s, which is not one of the pure packages", name)
+		}
+	}
+}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.

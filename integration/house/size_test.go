@@ -28,7 +28,7 @@ const (
 
 // totalBudget is how many lines of Go all packages of our programs may have together. Packages that only tests
 // import are tests.
-const totalBudget = 153_700
+const totalBudget = 157_800
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more

@@ -73,6 +73,11 @@ func (c as) send(client *http.Client, path string, body []byte) error {
 	if err != nil {
 		return err
 	}
+	return c.answered(client, req)
+}
+
+// answered sends a request, and returns an error unless the answer is good.
+func (c as) answered(client *http.Client, req *http.Request) error {
 	req.Header.Set(c.header, c.token)
 	resp, err := client.Do(req)
 	if err != nil {
@@ -81,7 +86,7 @@ func (c as) send(client *http.Client, path string, body []byte) error {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != 200 {
-		err = fmt.Errorf("%s: %d %s", path, resp.StatusCode, answer)
+		err = fmt.Errorf("%s: %d %s", req.URL.Path, resp.StatusCode, answer)
 	}
 	return err
 }

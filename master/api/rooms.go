@@ -25,6 +25,7 @@ import (
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/runs"
@@ -202,6 +203,7 @@ func (a *API) registerReservations() {
 
 // registerQueue gives the room of the queue what it uses of experiments, of tasks, and of config policies.
 func (a *API) registerQueue() {
+	recording.Routes(a.router, a.db)
 	queue.Routes(a.router, queue.Deps{DB: a.db, Pools: a.cfg.Pools, Places: a.limits.places, Changed: func() { a.bus.Publish(lifecycle.TopicIntent) },
 		Policies: func(ctx context.Context, workspace int, workload string) (func(queue.Change) error, error) {
 			guard, err := a.launcher.Guard(ctx, workspace, workload)

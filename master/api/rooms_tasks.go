@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/rest"
@@ -33,13 +34,21 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 		}
 		return turn.Release, nil
 	}}
+	counts := &nodes.Counts{Of: a.nodes, For: slotsRemembered}
 	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
 		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
-		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {
-			n, err := a.nodes.PoolSlots(ctx, pool)
-			return launch.PoolSlots{PerNode: n.PerNode, Total: n.Slots}, err
+		Slots: func(ctx context.Context, pool string, enough func(launch.PoolSlots) bool) (launch.PoolSlots, error) {
+			n, err := counts.PoolSlots(ctx, pool, func(n nodes.PoolSlots) bool { return enough(slotsOf(n)) })
+			return slotsOf(n), err
 		}}
 	return &launch.Experiments{Cluster: c, DB: a.db, Memory: a.memory, Users: a.users, Code: code}, &launch.Tasks{Cluster: c, DB: a.db, Code: code}
+}
+
+// slotsRemembered is how long submissions that fit need no new count of a pool's slots.
+const slotsRemembered = 10 * time.Second
+
+func slotsOf(n nodes.PoolSlots) launch.PoolSlots {
+	return launch.PoolSlots{PerNode: n.PerNode, Total: n.Slots}
 }
 
 // registerTasks gives the room of tasks what it uses of experiments, callers and config policies, and package launch.

@@ -11,7 +11,6 @@ import (
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tasks"
@@ -56,6 +55,7 @@ type claimable struct {
 	RunID        int    `db:"run_id"`
 	TaskID       string `db:"task_id"`
 	TrialID      *int   `db:"trial_id"`
+	Adopts       bool   `db:"adopts"` // its trial, of a branch, has the reports of its origin still to take over
 	UserID       int    `db:"owner_id"`
 	SessionEpoch int    `db:"session_epoch"` // of the owner when the task was created
 	ClaimedBy    string `db:"claimed_by"`
@@ -71,7 +71,7 @@ type claimable struct {
 // claim, and gets a new token that replaces the old one.
 //
 // The first claim of a new run rolls its trial back: it archives the reports of earlier
-// runs beyond the checkpoint from which the run restarts.
+// runs beyond the checkpoint from which the run restarts. That of the first run of a trial in a branch takes over the reports of its origin.
 func Accept(ctx context.Context, db *database.DB, c Claim) (Claimed, error) {
 	var out Claimed
 	owner, err := database.Scalar[string](ctx, db, `SELECT u.username FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id WHERE a.id = $1`, c.AllocationID)
@@ -105,17 +105,15 @@ func admit(ctx context.Context, db *database.DB, c Claim) (out Claimed, err erro
 		if err := m.refusal(c); err != nil {
 			return err
 		}
+		if m.Adopts {
+			return errNotRolledBack
+		}
 		session, err := pass(ctx, tx, c, m)
 		if err != nil {
 			return err
 		}
 		if out, err = claimed(ctx, tx, c); err != nil {
 			return err
-		}
-		if len(out.Origins) > 0 {
-			if err := metrics.Adopt(ctx, tx, out.TrialID); err != nil {
-				return err
-			}
 		}
 		out.ActsForOwner = session
 		if m.TrialID == nil || m.RunID < 2 {
@@ -147,7 +145,7 @@ func readMember(ctx context.Context, db *database.DB, c Claim, lock string) (cla
 	return database.Row[claimable](ctx, db, fmt.Sprintf("rank %d of attempt %s", c.Rank, c.AllocationID), `
 		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id, t.session_epoch,
 			(SELECT max(run_id) FROM allocations n WHERE n.task_id = a.task_id) AS newest_run,
-			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited, m.node_id, a.pool
+			tr.id AS trial_id, coalesce(tr.origin_until IS NOT NULL, false) AS adopts, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited, m.node_id, a.pool
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id

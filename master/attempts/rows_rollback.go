@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/metrics"
 )
 
-// errNotRolledBack is the error of a claim whose trial lost its checkpoint at the same moment.
+// errNotRolledBack is the error of a claim whose trial lost its checkpoint, or became one of a branch that is to take over reports, at the same moment.
 var errNotRolledBack = fault.New(fault.Unavailable, "the checkpoint from which the trial restarts has just been removed; the claim is to be repeated")
 
 // rollBackChunk is the number of reports that one transaction archives.
@@ -36,7 +36,7 @@ func rollBack(ctx context.Context, db *database.DB, c Claim) error {
 	var done rollback
 	var from int
 	err := db.Snapshot(ctx, func(tx *database.DB) (err error) {
-		if of, err = readMember(ctx, tx, c, ""); err != nil || of.TrialID == nil || of.RunID < 2 || of.refusal(c) != nil {
+		if of, err = readMember(ctx, tx, c, ""); err != nil || of.TrialID == nil || of.RunID < 2 && !of.Adopts || of.refusal(c) != nil {
 			of.TrialID = nil
 			return err
 		}
@@ -46,7 +46,10 @@ func rollBack(ctx context.Context, db *database.DB, c Claim) error {
 		from, err = checkpoints.RestartStepsOf(ctx, tx, *of.TrialID)
 		return err
 	})
-	if err != nil || of.TrialID == nil || done.covers(of.RunID, from) {
+	if err == nil && of.TrialID != nil && of.Adopts {
+		err = metrics.Adopt(ctx, db, *of.TrialID, from)
+	}
+	if err != nil || of.TrialID == nil || of.RunID < 2 || done.covers(of.RunID, from) {
 		return err
 	}
 	// This lock waits for reports that are being written, also of checkpoints, and holds nothing: later ones see the new run,

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/server/servertest"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -191,6 +192,7 @@ func TestABranchSharesThePast(t *testing.T) {
 			t.Errorf("the trial that went on has %d of the two reports of its past", n)
 		}
 	})
+	t.Run("a branch of a branch", func(t *testing.T) { testABranchOfABranch(world{t, m, w.c}, origin) })
 	t.Run("from its end, with another leader", func(t *testing.T) { testFromTheEnd(world{t, m, w.c}, origin) })
 	t.Run("what is refused", func(t *testing.T) { testRefused(world{t, m, w.c}, origin) })
 	t.Run("the origin is deleted", func(t *testing.T) { testOriginDeleted(world{t, m, w.c}, origin) })
@@ -246,6 +248,64 @@ func testFromTheEnd(w world, origin int) {
 	}
 	if theirs == 0 {
 		t.Error("the checkpoints of the branch lack those of its past")
+	}
+}
+
+// testABranchOfABranch: what has not run in a branch goes on from the checkpoints of the first origin in a branch of it.
+func testABranchOfABranch(w world, origin int) {
+	t := w.T
+	make := func(of int, set string) *v1.BranchExperimentResponse {
+		b, err := client.Send(t.Context(), w.c, v1.BranchExperiment, v1.BranchExperimentRequest{At: "end", Set: []string{set}}, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	// What ran at the event has gone on in the origin, and begins in both with the same checkpoint.
+	running := strconv.Itoa(w.count(`SELECT max(seq) FROM search_events WHERE experiment_id = $1 AND kind = 'validated'`, origin) - 1)
+	early, err := client.Send(t.Context(), w.c, v1.BranchExperiment, v1.BranchExperimentRequest{At: running}, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM trials WHERE experiment_id = $1 AND past IS DISTINCT FROM (origin_run IS NOT NULL)`, early.Experiment.ID); n != 0 {
+		t.Errorf("of %d trials it is not known up to which run they are of the past", n)
+	}
+	later := make(early.Experiment.ID, "searcher.max_trials=6").Experiment.ID
+	if n := w.count(`SELECT count(*) FROM trials a JOIN trials b ON b.experiment_id = $2 AND b.number = a.number WHERE a.experiment_id = $1 AND NOT a.past AND a.ended_at IS NULL AND a.warm_start = b.warm_start`,
+		early.Experiment.ID, later); n == 0 {
+		t.Error("no trial that ran at the event begins with the same checkpoint in a branch of the branch")
+	}
+	first := make(origin, "searcher.max_trials=5").Experiment.ID
+	second := make(first, "searcher.max_length.epochs=8")
+	if second.Resumed == 0 || second.Restarted != 0 {
+		t.Errorf("%d trials go on, and %d begin anew", second.Resumed, second.Restarted)
+	}
+	id := second.Experiment.ID
+	if n := w.count(`SELECT count(*) FROM trials t JOIN checkpoints k ON k.uuid = t.warm_start JOIN trials o ON o.id = k.trial_id WHERE t.experiment_id = $1 AND t.ended_at IS NULL AND t.past
+		AND o.experiment_id = $2 AND o.number = t.number AND k.steps = (SELECT max(steps) FROM checkpoints WHERE trial_id = o.id)`, id, origin); n != second.Resumed {
+		t.Errorf("%d of %d start from the newest checkpoints of the origin", n, second.Resumed)
+	}
+	if n := w.count(`SELECT count(*) FROM trials t JOIN trials o ON o.experiment_id = $2 AND o.number = t.number LEFT JOIN trial_summaries s ON s.trial_id = t.id
+		JOIN trial_summaries x ON x.trial_id = o.id WHERE t.experiment_id = $1 AND x.searcher_value IS DISTINCT FROM s.searcher_value`, id, origin); n != 0 {
+		t.Errorf("%d trials have other values than in the origin", n)
+	}
+	// The copy of a trial of the past, in a population.
+	copied := &database.Statements{}
+	experiments.QueueNewTrial(copied, trial.Row{ExperimentID: id, Number: 77, TaskID: fmt.Sprint(id, ".copy"), Name: "copy", HParams: []byte(`{}`), From: new(0)})
+	if err := copied.Send(t.Context(), w.m.DB); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM trials t JOIN checkpoints k ON k.uuid = t.warm_start JOIN trials o ON o.id = k.trial_id WHERE t.experiment_id = $1 AND t.number = 77 AND o.experiment_id = $2 AND o.number = 0`, id, origin); n != 1 {
+		t.Error("a copy of a trial of the past begins without a checkpoint of it")
+	}
+	shown, err := client.Call(t.Context(), w.c, v1.GetExperiment, first)
+	if err != nil || len(shown.Branches) != 1 || shown.Branches[0].ID != id || shown.Branches[0].Event != second.Event {
+		t.Errorf("the branches of the first branch: %+v, %v", shown, err)
+	}
+	for _, x := range []int{id, first, later, early.Experiment.ID} {
+		if err := client.Act(t.Context(), w.c, v1.KillExperiment, x); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

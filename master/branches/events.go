@@ -40,7 +40,7 @@ func (d Deps) events(ctx context.Context, c *rest.Call, e experiments.Head, req 
 		if ev.Seq <= req.After {
 			return p.search.Apply(ev)
 		}
-		if len(resp.Events) >= limit {
+		if n := len(resp.Events); n >= limit && resp.Events[n-1].Number > 0 { // the beginning, which is no event, does not count
 			resp.More = true
 			return errEnough
 		}

@@ -112,7 +112,8 @@ func (s *sharing) chooseStarts(ctx context.Context, tx *database.DB, c *columns,
 		SELECT o.number, coalesce(k.uuid, o.warm_start)::text AS uuid,
 			o.origin_id IS NOT NULL OR EXISTS (SELECT FROM allocations a WHERE a.task_id = o.task_id AND a.started_at <= $3) AS ran
 		FROM unnest($2::int[]) AS u(number) JOIN trials o ON o.experiment_id = $1 AND o.number = u.number LEFT JOIN seen ON seen.trial = u.number
-		LEFT JOIN LATERAL (SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.id AND k.state = 'COMPLETED' AND k.logged = '' AND (k.reported_at <= $3 OR k.steps <= seen.steps) AND NOT `+checkpoints.BeingRemoved+`
+		LEFT JOIN LATERAL (SELECT k.uuid FROM checkpoints k WHERE `+trial.HasCheckpoint("o", "k")+` AND k.state = 'COMPLETED' AND k.logged = ''
+			AND (k.reported_at <= $3 OR k.steps <= seen.steps OR o.origin_until IS NOT NULL) AND NOT `+checkpoints.BeingRemoved+`
 			ORDER BY k.kept, CASE WHEN k.kept THEN k.run_id ELSE k.steps END DESC, k.reported_at DESC LIMIT 1) k ON true`, s.origin, append([]int{}, open...), at, s.event)
 	if err != nil {
 		return err
@@ -144,17 +145,19 @@ func (s *sharing) insert(ctx context.Context, tx *database.DB, id int, c columns
 		JOIN experiments e ON e.id = @id JOIN projects p ON p.id = e.project_id`,
 		// A trial of a branch that has not run there yet stands for the same origin.
 		`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, restarts, warm_start, run_id, held, target, started_at, ended_at, error, metadata,
-			origin_id, origin_until, past)
+			origin_id, origin_until, past, origin_run)
 		SELECT @id, u.number, u.task, o.hparams, o.seed, CASE WHEN u.ended THEN u.state WHEN @paused THEN 'PAUSED' ELSE 'ACTIVE' END, CASE WHEN u.ended THEN o.restarts ELSE 0 END,
 			CASE WHEN u.ended THEN o.warm_start ELSE u.start::uuid END, 0, u.held, nullif(u.target, 0),
 			CASE WHEN u.ended THEN o.started_at ELSE now() END, CASE WHEN u.ended THEN least(coalesce(o.ended_at, @at), @at) END,
 			CASE WHEN u.state = 'ERROR' THEN o.error ELSE '' END, CASE WHEN u.ended THEN o.metadata END,
 			CASE WHEN o.origin_until IS NULL THEN o.id ELSE o.origin_id END, coalesce(o.origin_until, @at),
-			CASE WHEN o.origin_until IS NULL THEN NOT EXISTS (SELECT FROM allocations a WHERE a.task_id = o.task_id AND coalesce(a.ended_at, 'infinity') > @at) ELSE o.past END` + from + `
+			p.past, CASE WHEN p.past AND o.origin_until IS NULL THEN o.run_id WHEN p.past THEN o.origin_run END` + from + `
+		CROSS JOIN LATERAL (SELECT CASE WHEN o.origin_until IS NULL THEN NOT EXISTS (SELECT FROM allocations a WHERE a.task_id = o.task_id AND coalesce(a.ended_at, 'infinity') > @at)
+			ELSE o.past END AS past) p
 		ORDER BY u.number`,
 		`INSERT INTO trial_summaries (trial_id, summary, total_batches, latest_run, latest_steps, best_run, best_steps, searcher_value, incomplete)
 		SELECT t.id, s.summary, s.total_batches, s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value, s.incomplete
-		FROM trials t JOIN trial_summaries s ON s.trial_id = t.origin_id WHERE t.experiment_id = @id AND t.past`,
+		FROM trials t JOIN trials o ON o.experiment_id = @origin AND o.number = t.number JOIN trial_summaries s ON s.trial_id = o.id WHERE t.experiment_id = @id AND t.past`,
 		`UPDATE experiments e SET best_trial_id = t.id FROM trials t WHERE e.id = @id AND e.searcher = 'single' AND t.experiment_id = e.id AND t.number = 0`,
 	} {
 		if err := tx.Exec(ctx, sql, args); err != nil {

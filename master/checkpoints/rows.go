@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
@@ -102,20 +103,20 @@ type Best struct {
 }
 
 // BestOf finds the checkpoint of each trial with the best value of the searcher's
-// metric; of equal values, the latest. The result omits trials without one.
-func BestOf(ctx context.Context, db *database.DB, trials []int, most int) (map[int]Best, error) {
+// metric; of equal values, the latest. The result omits trials without one, and checkpoints of the common past of a branch that are outside of the scope.
+func BestOf(ctx context.Context, db *database.DB, in auth.Scope, trials []int, most int) (map[int]Best, error) {
 	list, err := database.Rows[Best](ctx, db, `
 		WITH best AS (SELECT DISTINCT ON (t.id) t.id, k.uuid
-		FROM trials t JOIN checkpoints k ON k.trial_id = `+trial.ReportsOf("t")+` JOIN experiments e ON e.id = t.experiment_id
+		FROM trials t JOIN checkpoints k ON k.trial_id = `+trial.ReportsOf("t")+` AND k.run_id <= `+trial.PastRun("t")+` JOIN experiments e ON e.id = t.experiment_id
 		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
-			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
+			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND m.run_id <= `+trial.PastRun("t")+` AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
-		WHERE t.id = ANY($1) AND k.state = 'COMPLETED' AND NOT k.kept AND k.logged = ''
+		WHERE t.id = ANY($1) AND (k.trial_id = t.id OR $3::int[] IS NULL OR k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY($3))) AND k.state = 'COMPLETED' AND NOT k.kept AND k.logged = ''
 		ORDER BY t.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
 		SELECT best.id AS trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
 			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
-		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
+		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most, in.Only())
 	return each.Keyed(list, func(b Best) int { return b.TrialID }), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/schema/rowtest"
@@ -43,11 +44,11 @@ func TestTheNewestKeptFolderIsProtected(t *testing.T) {
 			t.Errorf("%s: protected are %v, want %v", name, got, want)
 		}
 	}
-	if best, err := checkpoints.BestOf(t.Context(), w.DB, []int{trial}, 1<<20); err != nil || len(best) != 0 {
+	if best, err := checkpoints.BestOf(t.Context(), w.DB, auth.Everywhere(), []int{trial}, 1<<20); err != nil || len(best) != 0 {
 		t.Errorf("the best without a validation: %v, %v", best, err)
 	}
 	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) VALUES ($1, 3, 'validation', 97, 97, now(), '{"loss": 0.5}')`, trial)
-	if best, err := checkpoints.BestOf(t.Context(), w.DB, []int{trial}, 1<<20); err != nil || len(best) != 0 {
+	if best, err := checkpoints.BestOf(t.Context(), w.DB, auth.Everywhere(), []int{trial}, 1<<20); err != nil || len(best) != 0 {
 		t.Errorf("a kept folder is the best: %v, %v", best, err)
 	}
 }

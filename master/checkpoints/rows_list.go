@@ -28,13 +28,13 @@ var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "
 func (f Filter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
 	c.When(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", in.Only())
-	c.When(true, "t.id IN (SELECT "+trial.ReportsOf("o")+" FROM trials o WHERE o.experiment_id = @experiment)", "experiment", f.ExperimentID)
-	c.When(f.TrialID != 0, "k.trial_id = (SELECT "+trial.ReportsOf("o")+" FROM trials o WHERE o.id = @trial)", "trial", f.TrialID)
+	c.When(true, "o.experiment_id = @experiment", "experiment", f.ExperimentID)
+	c.When(f.TrialID != 0, "o.id = @trial", "trial", f.TrialID)
 	c.When(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)
 	return c
 }
 
-const listedCheckpoints = ` FROM checkpoints k JOIN trials t ON t.id = k.trial_id`
+var listedCheckpoints = ` FROM trials o JOIN trials t ON t.id = ` + trial.ReportsOf("o") + ` JOIN checkpoints k ON k.trial_id = t.id AND k.run_id <= ` + trial.PastRun("o")
 
 // CountListed counts the checkpoints that the filter chooses.
 func CountListed(ctx context.Context, db *database.DB, in auth.Scope, f Filter) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/checkpoints/keep"
 	"github.com/detent-ml/detent/master/fault"
@@ -45,7 +46,7 @@ func TestLoggedFilesAreNoCheckpoint(t *testing.T) {
 		t.Errorf("continues from %v, %v", k, err)
 	}
 	w.Exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) VALUES ($1, 1, 'validation', 0, 0, now(), '{"loss": 0.5}')`, trial)
-	if best, err := checkpoints.BestOf(t.Context(), w.DB, []int{trial}, 1<<20); err != nil || len(best) != 0 {
+	if best, err := checkpoints.BestOf(t.Context(), w.DB, auth.Everywhere(), []int{trial}, 1<<20); err != nil || len(best) != 0 {
 		t.Errorf("the best: %v, %v", best, err)
 	}
 	files, err := checkpoints.FilesOfExperiment(t.Context(), w.DB, exp)

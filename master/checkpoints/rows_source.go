@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // Newest is the checkpoint from which a trial restarts: its complete one with the most steps; the zero value if it has none.
@@ -20,6 +21,13 @@ func NewestOf(ctx context.Context, db *database.DB, trial int) (Newest, error) {
 		SELECT k.uuid::text AS uuid, k.steps FROM checkpoints k WHERE k.trial_id = $1 AND NOT k.kept AND k.logged = '' AND k.state = 'COMPLETED' AND NOT `+BeingRemoved+`
 		ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`, trial)
 	return k, database.Missing(err, nil)
+}
+
+// StartOf is SQL for the newest checkpoint with which something goes on from a trial, which a statement calls by this name: a copy in a population, or a
+// trial of the common past of a branch that runs again.
+func StartOf(name string) string {
+	return `SELECT c.uuid FROM checkpoints c WHERE ` + trial.HasCheckpoint(name, "c") + ` AND c.state = 'COMPLETED' AND c.logged = ''
+		ORDER BY c.kept, CASE WHEN c.kept THEN c.run_id ELSE c.steps END DESC, c.reported_at DESC LIMIT 1`
 }
 
 // whole is true if checkpoint k is a kept folder that can be restored, and newestKept selects the newest of a trial's. It does not

@@ -29,8 +29,10 @@ func addUpload(ctx context.Context, db *database.DB, checkpoint, name string, pa
 			return err
 		}
 		id, err = database.Scalar[string](ctx, tx, `INSERT INTO logged_uploads (checkpoint, name, parts, store)
-			SELECT $1, $2, $3, '' WHERE (SELECT count(*) FROM logged_uploads WHERE checkpoint = $1 AND NOT finished) < $4 RETURNING id::text`, checkpoint, name, parts, maxUploads)
-		return database.Missing(database.BadData(err), fault.New(fault.Invalid, "%d files are being sent in parts at once, and no more are allowed: complete or abort their uploads", maxUploads))
+			SELECT $1, $2, $3, '' FROM (SELECT count(*) FILTER (WHERE NOT finished) AS begun, count(*) AS kept FROM logged_uploads WHERE checkpoint = $1) u
+			WHERE u.begun < $4 AND u.kept < $5 RETURNING id::text`, checkpoint, name, parts, maxUploads, maxKeptUploads)
+		return database.Missing(database.BadData(err), fault.New(fault.Invalid, "%d files are being sent in parts at once, and no more are allowed: complete or abort their uploads. "+
+			"Where parts may come late (Google, Azure), an aborted upload counts for %d hours, and %d uploads are allowed in two days", maxUploads, int((uploadLife+lateBy).Hours()), maxKeptUploads))
 	})
 	return id, err
 }

@@ -20,6 +20,7 @@ import (
 const (
 	MaxUploadParts = 5000           // of a file: their addresses have a kilobyte each
 	maxUploads     = 100            // of a run or a model at once
+	maxKeptUploads = 20_000         // with those whose rows stay because parts may come late
 	uploadLife     = 12 * time.Hour // how long a signed address can be used for a part
 	linkLife       = time.Hour      // and for a download
 	lateBy         = time.Hour      // and how long a part that began then may take

@@ -283,6 +283,11 @@ func TestLatePartsAreRemoved(t *testing.T) {
 	if _, err := os.Stat(folderA); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the late part is still there: %v", err)
 	}
+	u.Exec(`INSERT INTO logged_uploads (checkpoint, name, parts, store, finished, late) SELECT $1, 'b.bin', 1, 'x', true, true FROM generate_series(1, 20000)`, u.id)
+	if _, _, err := u.BeginUpload(t.Context(), u.id, "b.bin", 1); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "20000 uploads are allowed in two days") {
+		t.Errorf("one more of very many that are kept: %v", err)
+	}
+	u.Exec(`DELETE FROM logged_uploads`)
 	// The same after the deletion of the experiment.
 	_, folder := u.begin("c.bin", "one")
 	u.Exec(`INSERT INTO abandoned_uploads (id, checkpoint, name, parts, store, late, owner_id, config, storage) SELECT u.id, u.checkpoint, u.name, u.parts, u.store, true, 1, '{}', s.config

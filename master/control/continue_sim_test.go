@@ -9,13 +9,14 @@ import (
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestLivesSimulation simulates experiments that users cancel and continue repeatedly, while
 // programs fail, trials are killed, and nodes and leaders are lost. At the end all trials
 // must be completed, and a search that is rebuilt from its events must equal the rows.
 func TestLivesSimulation(t *testing.T) {
-	for seed := range *simSeeds {
+	for _, seed := range turn.Seeds(*simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := &searchWorld{simulation: &simulation{bench: newBench(t, "n1", "n2", "n3"), rng: rand.New(rand.NewPCG(uint64(seed), 3))}, steps: map[int]int{}}
 			s.nomad.answer = s.submission

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 var simMetrics = flag.Int("sim-metrics", 50_000, "how many metrics the experiment has that the simulation deletes")
@@ -33,7 +34,7 @@ const (
 // in the same simulation without faults. For placements, cycles while Nomad does not answer
 // do not count.
 func TestNoneIsHeldUp(t *testing.T) {
-	for seed := range *simSeeds {
+	for _, seed := range turn.Seeds(*simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			calm, troubled := liveBeside(t, seed, false), liveBeside(t, seed, true)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/control/saves"
+	"github.com/detent-ml/detent/master/control/served"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pace"
@@ -25,7 +26,7 @@ type folds struct {
 	byID    map[int]*fold // live experiments by id
 	nodes   inventories
 	choices choices
-	served  served
+	served  served.Served
 	paces   pace.Tracks
 	saves   saves.Saves
 	budget  budget.Budget

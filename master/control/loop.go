@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue/recent"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/search/budget"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/task"
@@ -78,6 +79,8 @@ type Config struct {
 	Memory budget.Budget
 	// Retention is that of logs; without a schedule the loop deletes none by itself.
 	Retention LogRetention
+	// Recording is how much of the recording of the queue is kept; without days nothing is recorded.
+	Recording recording.Limits
 	// Sweeps are the storages from which files that nobody reported are removed; "": none.
 	Sweeps Sweeps
 }
@@ -116,6 +119,7 @@ type term struct {
 	backoffs     backoffs          // bundles that could not be stored
 	loggedFaults map[string]string // the faults that were logged, by key
 	lanes        []*lane
+	keeper       *recording.Keeper
 	used         *recent.Ledger // what was used lately; nil if no pool remembers
 	async        bool           // calls to Nomad and queued work run in parallel to the cycle; false in tests
 	began        time.Time
@@ -142,6 +146,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	t.calls.all.Go(func() { t.foresee(ctx) })
 	t.calls.all.Go(func() { t.keepCountingUse(ctx) })
 	t.calls.all.Go(func() { t.readSaves(ctx) })
+	t.calls.all.Go(func() { t.expireRecording(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(lifecycle.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(lifecycle.TopicEvents)
@@ -236,7 +241,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
 	t.calls, t.results = newCalls(t), newResults(ctx, t)
 	t.lanes = t.newLanes()
-	t.used = recent.NewLedger(l.cfg.Pools)
+	t.used, t.keeper = recent.NewLedger(l.cfg.Pools), recording.NewKeeper(l.cfg.Recording.Days)
 	first, cancel := context.WithTimeout(ctx, firstUse)
 	defer cancel()
 	t.countUse(first)
@@ -268,7 +273,7 @@ func (t *term) cycle(ctx context.Context) error {
 	snapshot := t.folds.snapshot(live)
 	t.cycleAgain = t.cycleAgain || t.folds.pending
 	snapshot.Pools, snapshot.Timing, snapshot.Frozen, snapshot.Regions = t.cfg.Pools, t.cfg.Timing, t.frozen(live), len(t.views)
-	snapshot.used = t.used.Use()
+	snapshot.used, snapshot.keeper = t.used.Use(), t.keeper
 	snapshot.AvoidAfter, snapshot.LaunchError = t.cfg.AvoidAfter, t.cfg.LaunchError
 	if s := t.cfg.Secrets; s != nil {
 		snapshot.Secrets, snapshot.Away = s, s.Away()
@@ -279,7 +284,11 @@ func (t *term) cycle(ctx context.Context) error {
 	t.stats.setDemand(plan.demand)
 	t.faults(plan)
 	t.remember(live)
+	t.addRecording(plan, live.Now)
 	changes, err := t.apply(ctx, plan)
+	if changes != nil {
+		t.keeper.Stored(len(changes.Recorded))
+	}
 	if changes != nil && !changes.Empty() {
 		t.cycleAgain = true
 		t.publish(changes)

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/schema"
 	"github.com/detent-ml/detent/master/task"
@@ -146,7 +147,7 @@ func newBenchOn(t testing.TB, dsn string, nodes ...string) *bench {
 	b := &bench{t: t, db: db, nomad: newFakeNomad(nodes...), reported: map[int][]float64{}}
 	timing := lifecycle.DefaultTiming()
 	timing.StopAfter, timing.Margin = 0, 0
-	l := New(Config{Timing: timing, Pools: pool.Set{{Name: "default", NodePool: "default", Driver: "raw_exec",
+	l := New(Config{Timing: timing, Recording: recording.Limits{Days: 1, MaxMB: 100}, Pools: pool.Set{{Name: "default", NodePool: "default", Driver: "raw_exec",
 		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, MaxAux: 10}},
 		Task: func(a task.Attempt, members []task.Placed, _ *pool.Pool) (task.Job, error) {
 			job := task.Job{Task: jobspecs.Task{AllocationID: a.ID}}

@@ -189,11 +189,11 @@ func (d *queuePass) fillServed(byPool map[string]*input) {
 		for i := range in.queued {
 			r := &in.queued[i]
 			live[r.Group] = true
-			r.Served = d.p.served.last(pool, r.Group, sharer{workspace: r.Workspace, user: r.User})
+			r.Served = d.p.served.Last(pool, r.Group, r.Workspace, r.User)
 			r.Recent = d.p.used.Of(pool, r.Workspace, r.User)
 		}
 	}
-	d.p.served.forget(live)
+	d.p.served.Forget(live)
 }
 
 // input is the scheduler's input for one pool.
@@ -256,7 +256,7 @@ func (d *queuePass) sort(in *input, a *rows.LiveAllocation, o *owner) {
 		in.addNext(a, o, r.Quotas)
 		in.running = append(in.running, r)
 		if a.Slots > 0 && d.p.served != nil {
-			d.p.served.note(a.Pool, o.group, o.of, r.StartedAt, d.p.Now)
+			d.p.served.Note(a.Pool, o.group, o.of.workspace, o.of.user, r.StartedAt, d.p.Now)
 		}
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
@@ -282,9 +282,11 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 	if why := d.p.frozen(p.Name); why != "" {
 		in.frozen = true
 		d.freeze(in, why)
+		d.record(p, in, nil, nil)
 		return
 	}
 	if len(in.queued) == 0 && !in.bounded && !d.p.Reserved.In(p.Name).Active(d.p.Now) {
+		d.record(p, in, nil, nil)
 		return
 	}
 	held := map[string][]int{}
@@ -304,6 +306,7 @@ func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 	}
 	d.quotas.begin(p.Name)
 	res := d.p.Reserved.In(p.Name).Plan(p, nodes, in.running, in.queued, d.p.Now)
+	d.record(p, in, nodes, &res)
 	d.quotas.planned(p.Name, in, res)
 	for i, pl := range res.Place {
 		placement := placement{placed(pl, byNode), groups[pl.ID]}

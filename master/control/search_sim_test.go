@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/searches"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 // TestSearchSimulation runs searches of many trials with random events: programs report, are
@@ -30,7 +31,7 @@ func TestSearchSimulation(t *testing.T) {
 		"{name: random, metric: loss, max_trials: 30, max_concurrent_trials: 4, max_length: {batches: 4}, stop_when: {gain: 0, trials: 1, probability: 0.15}, repeat: {best: 2, times: 2}}",
 		"{name: adaptive_asha, metric: loss, max_trials: 14, max_concurrent_trials: 4, divisor: 2, max_length: {batches: 8}, repeat: {best: 2, times: 2}}",
 	}
-	for seed := range *simSeeds {
+	for _, seed := range turn.Seeds(*simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := &searchWorld{simulation: &simulation{bench: newBench(t, "n1", "n2", "n3"), rng: rand.New(rand.NewPCG(uint64(seed), 2))}, steps: map[int]int{}}
 			s.nomad.answer = s.submission

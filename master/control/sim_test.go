@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/nomad/servers/turn"
 )
 
 var simSeeds = flag.Int("sim", 2, "how many seeds the simulation tries")
@@ -18,17 +19,21 @@ var simSeeds = flag.Int("sim", 2, "how many seeds the simulation tries")
 // every cycle the rows keep their invariants, and without further events everything ends. A failing
 // test prints its seed.
 func TestSimulation(t *testing.T) {
-	for seed := range *simSeeds {
+	for _, seed := range turn.Seeds(*simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := &simulation{bench: newBench(t, "n1", "n2", "n3"), rng: rand.New(rand.NewPCG(uint64(seed), 1))}
 			s.nomad.answer = s.submission
 			s.term.cfg.AvoidAfter = 2
+			s.term.cfg.Pools[0].Preemption, s.term.cfg.Pools[0].Scheduler = policiesOfSeeds[seed%len(policiesOfSeeds)].preemption, policiesOfSeeds[seed%len(policiesOfSeeds)].Scheduler
 			for range 200 {
 				s.act()
 				s.cycle()
 				s.check()
 			}
 			s.calm()
+			if c := s.replays(); c.Plans == 0 {
+				t.Errorf("no plan was recorded: %+v", c)
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control/rows"
 	"github.com/detent-ml/detent/master/control/saves"
+	"github.com/detent-ml/detent/master/control/served"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/nodes"
@@ -16,9 +17,11 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/queue"
 	"github.com/detent-ml/detent/master/queue/recent"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/reservations"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/workspaces"
 )
 
 // Experiment is a live experiment with its search.
@@ -47,7 +50,7 @@ type Snapshot struct {
 	Collect     []rows.Work         // garbage collections to plan, by experiment
 	inventories inventories         // of the nodes
 	choices     *choices            // how constraints and affinities rate the nodes
-	served      *served             // who last held slots when; nil: not known
+	served      *served.Served      // who last held slots when; nil: not known
 	used        *recent.Use         // what workspaces and users used lately; nil: not known
 	saves       *saves.Saves        // when running trials last stored a checkpoint; nil: not known
 	paces       *pace.Tracks        // how fast attempts advance; nil: not known
@@ -64,6 +67,7 @@ type Snapshot struct {
 	Failures    map[int][]nodes.FailureCount // failures in a row on nodes, by experiment
 	AvoidAfter  int                          // see Config
 	LaunchError bool                         // see Config
+	keeper      *recording.Keeper            // records what the plans of pools are asked; nil: nothing is recorded
 	Handling    map[string]handling          // how to handle bundles that failed before, by their keys
 }
 
@@ -79,7 +83,7 @@ func (f *folds) snapshot(live *rows.Live) *Snapshot {
 		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served, paces: &f.paces, saves: &f.saves,
 		Allocations: make(map[string]*rows.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]rows.LiveMatch{}, Failures: map[int][]nodes.FailureCount{}}
-	p.Bound, p.Quotas, p.Reserved = boundPools(live.Bindings), live.Quotas, live.Reserved
+	p.Bound, p.Quotas, p.Reserved = workspaces.ByPool(live.Bindings), live.Quotas, live.Reserved
 	for _, m := range live.Matches {
 		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)
 	}

@@ -26,7 +26,7 @@ func (d Deps) search(ctx context.Context, c *rest.Call, req *v1.SearchExperiment
 		return nil, err
 	}
 	resp := &v1.SearchExperimentsResponse{Pagination: page}
-	best, err := d.bestTrials(ctx, list)
+	best, err := d.bestTrials(ctx, c.Who(), list)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func PageOf[T any](ctx context.Context, in auth.Scope, q query.Search, w v1.Wind
 }
 
 // bestTrials reads the best trials of experiments, by their ids.
-func (d Deps) bestTrials(ctx context.Context, list []Experiment) (map[int]*v1.Trial, error) {
+func (d Deps) bestTrials(ctx context.Context, who auth.Who, list []Experiment) (map[int]*v1.Trial, error) {
 	var ids []int
 	for _, e := range list {
 		if e.BestTrialID != nil {
@@ -78,7 +78,7 @@ func (d Deps) bestTrials(ctx context.Context, list []Experiment) (map[int]*v1.Tr
 	if err != nil {
 		return nil, err
 	}
-	wired, err := d.wireTrials(ctx, trials)
+	wired, err := d.wireTrials(ctx, who, trials)
 	if err != nil {
 		return nil, err
 	}

@@ -166,21 +166,22 @@ type WorkloadFilter struct {
 }
 
 // Workloads lists a page of a trial's workloads, and counts all of them. A limit of 0 means
-// none.
-func Workloads(ctx context.Context, db *database.DB, f WorkloadFilter, offset, limit int) ([]Workload, int, error) {
+// none. The checkpoints of the common past of a branch are those of an experiment that its viewer may not see.
+func Workloads(ctx context.Context, db *database.DB, in auth.Scope, f WorkloadFilter, offset, limit int) ([]Workload, int, error) {
 	if f.Groups == nil {
 		f.Groups = []string{}
 	}
-	args := database.Args{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
+	args := database.Args{"trial": f.TrialID, "scope": in.Only(), "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
 		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": database.Unlimited(limit)}
-	from := ` FROM (SELECT ` + trial.ReportsOf("t") + ` AS id FROM trials t WHERE t.id = @trial) o CROSS JOIN LATERAL (
+	from := ` FROM (SELECT ` + trial.ReportsOf("t") + ` AS id, ` + trial.PastRun("t") + ` AS run FROM trials t WHERE t.id = @trial) o CROSS JOIN LATERAL (
 		SELECT CASE m.group_name WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
 			m.reported_at AS at, m.avg AS metrics, CASE WHEN @batches THEN m.batches END AS batches,
 			NULL::text AS uuid, NULL::text AS state, NULL::jsonb AS resources, NULL::jsonb AS metadata
-		FROM metrics m WHERE m.trial_id = o.id AND m.group_name = ANY(@groups::text[]) AND NOT m.archived
+		FROM metrics m WHERE m.trial_id = o.id AND m.run_id <= o.run AND m.group_name = ANY(@groups::text[]) AND NOT m.archived
 		UNION ALL
 		SELECT 'checkpoint', k.steps, k.reported_at, NULL, NULL, k.uuid::text, k.state, k.resources, k.metadata
-		FROM checkpoints k WHERE k.trial_id = o.id AND k.logged = '' AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
+		FROM checkpoints k WHERE k.trial_id = o.id AND k.run_id <= o.run AND k.logged = '' AND @checkpoints AND (@deleted OR k.state <> 'DELETED')
+			AND (o.id = @trial OR @scope::int[] IS NULL OR k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope)))) w`
 	total, err := database.Scalar[int](ctx, db, `SELECT count(*)`+from, args)
 	if err != nil {
 		return nil, 0, err
@@ -208,9 +209,9 @@ type Improvement struct {
 func Improvements(ctx context.Context, db *database.DB, experiment int) ([]Improvement, error) {
 	return database.Rows[Improvement](ctx, db, `
 		WITH reported AS (
-			SELECT m.trial_id, m.reported_at AS at, v.value, m.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END AS cost
+			SELECT t.id AS trial_id, m.reported_at AS at, v.value, m.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END AS cost
 			FROM experiments e JOIN trials t ON t.experiment_id = e.id
-			JOIN metrics m ON m.trial_id = `+trial.ReportsOf("t")+` AND m.group_name = 'validation' AND m.steps IS NOT NULL
+			JOIN metrics m ON m.trial_id = `+trial.ReportsOf("t")+` AND m.group_name = 'validation' AND m.steps IS NOT NULL AND m.run_id <= `+trial.PastRun("t")+`
 			CROSS JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value) v
 			WHERE e.id = $1 AND v.value IS NOT NULL)
 		SELECT trial_id, at, value FROM (

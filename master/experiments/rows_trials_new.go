@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -19,9 +20,8 @@ func QueueNewTrial(b *database.Statements, t trial.Row) {
 	b.QueueOne(fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
 		INSERT INTO trials (id, experiment_id, number, task_id, hparams, seed, state, warm_start, run_id, held, target) OVERRIDING SYSTEM VALUE
 		VALUES (coalesce($12, `+nextTrial+`), $1, $2, $3, $4, $5, CASE WHEN $11 THEN 'PAUSED' ELSE 'ACTIVE' END,
-			coalesce($6::uuid, (SELECT c.uuid FROM checkpoints c JOIN trials o ON o.id = c.trial_id
-			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED' AND c.logged = ''
-			ORDER BY c.kept, CASE WHEN c.kept THEN c.run_id ELSE c.steps END DESC, c.reported_at DESC LIMIT 1)),
+			coalesce($6::uuid, (SELECT coalesce(k.uuid, CASE WHEN o.origin_until IS NOT NULL THEN o.warm_start END) FROM trials o LEFT JOIN LATERAL (`+checkpoints.StartOf("o")+`) k ON true
+			WHERE o.experiment_id = $1 AND o.number = $10)),
 			CASE WHEN $7 THEN 0 ELSE 1 END, $8, $9)`,
 		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From, t.Paused, t.ID)
 	if t.Number == 0 && t.ID == nil { // the only trial of an experiment is its best from the beginning, as in Determined

@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/diskuse"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/find/query"
@@ -53,6 +55,7 @@ func twoWorkspaces(t *testing.T) (w *rowtest.World, theirs int, both []int) {
 		w.Exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
 		w.Exec(`INSERT INTO log_tasks (task_id, next) VALUES ($1, 2)`, name+"COMMAND")
 	}
+	w.Exec(`UPDATE experiments SET parent_id = $1, branch_event = 1`, both[0])
 	w.Exec(`UPDATE tasks SET workspace_id = $1 WHERE id LIKE 'theirs%' OR experiment_id = $2`, theirs, both[1])
 	return w, theirs, both
 }
@@ -133,6 +136,31 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			return of(func(e int) (int, error) {
 				return experiments.CountTrials(ctx, w.DB, in, experiments.TrialFilter{ExperimentID: e})
 			})
+		},
+		"experiments.BranchesOf": func(in auth.Scope) (int, error) { return lenOf(experiments.BranchesOf(ctx, w.DB, in, both[0])) },
+		"experiments.Workloads": func(in auth.Scope) (sum int, err error) { // each has the other's checkpoint as its past
+			counted := false
+			err = w.DB.Tx(ctx, func(tx *database.DB) error {
+				if err := tx.Exec(ctx, `UPDATE trials t SET past = true, origin_id = o.id FROM trials o WHERE o.id <> t.id AND o.experiment_id = ANY($1) AND t.experiment_id = ANY($1)`, both); err != nil {
+					return err
+				}
+				sum, err = of(func(e int) (int, error) {
+					id, err := database.Scalar[int](ctx, tx, `SELECT id FROM trials WHERE experiment_id = $1`, e)
+					if err != nil {
+						return 0, err
+					}
+					_, n, err := experiments.Workloads(ctx, tx, in, experiments.WorkloadFilter{TrialID: id, Checkpoints: true}, 0, 0)
+					return n, err
+				})
+				if counted = err == nil; counted {
+					err = errors.New("this change is not to stay")
+				}
+				return err
+			})
+			if counted {
+				err = nil
+			}
+			return sum, err
 		},
 		"experiments.TrialsWith": func(in auth.Scope) (int, error) {
 			return lenOf(experiments.TrialsWith(ctx, w.DB, in, experiments.TrialSource{}))

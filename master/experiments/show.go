@@ -53,6 +53,11 @@ func (d Deps) get(ctx context.Context, c *rest.Call, e Experiment, _ *v1.None) (
 	if err := withTrials(ctx, d.DB, e, &resp.Outlook); err != nil {
 		return nil, err
 	}
+	branches, err := BranchesOf(ctx, d.DB, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), e.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp.Branches = each.Of(branches, func(b Branch) v1.ExperimentBranch { return v1.ExperimentBranch(b) })
 	avoided, err := nodes.Avoided(ctx, d.DB, e.ID)
 	resp.AvoidedNodes = each.Of(avoided, func(n nodes.FailureCount) v1.AvoidedNode {
 		return v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/fault"
@@ -26,7 +27,7 @@ const (
 // wireTrials adds totals of metrics and checkpoints to trials, with one query of each kind for
 // all trials. Validations and checkpoints that are far larger than usual have no metrics, files and metadata here;
 // clients get those from the trial's workloads and the checkpoint itself.
-func (d Deps) wireTrials(ctx context.Context, list []Trial) ([]v1.Trial, error) {
+func (d Deps) wireTrials(ctx context.Context, who auth.Who, list []Trial) ([]v1.Trial, error) {
 	ids := each.Of(list, func(t Trial) int { return t.ID })
 	sums, err := metrics.Summaries(ctx, d.DB, ids)
 	if err != nil {
@@ -54,7 +55,7 @@ func (d Deps) wireTrials(ctx context.Context, list []Trial) ([]v1.Trial, error) 
 	if err != nil {
 		return nil, err
 	}
-	checkpoints, err := checkpoints.BestOf(ctx, d.DB, ids, most)
+	checkpoints, err := checkpoints.BestOf(ctx, d.DB, auth.ScopeOf(who, auth.View, v1.KindExperiment), ids, most)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +137,12 @@ func (d Deps) listTrials(ctx context.Context, c *rest.Call, e Head, req *v1.GetE
 		return nil, err
 	}
 	resp := &v1.GetExperimentTrialsResponse{Pagination: page}
-	resp.Trials, err = d.wireTrials(ctx, list)
+	resp.Trials, err = d.wireTrials(ctx, c.Who(), list)
 	return resp, err
 }
 
 func (d Deps) trial(ctx context.Context, c *rest.Call, t Trial, _ *v1.None) (*v1.GetTrialResponse, error) {
-	list, err := d.wireTrials(ctx, []Trial{t})
+	list, err := d.wireTrials(ctx, c.Who(), []Trial{t})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (d Deps) workloads(ctx context.Context, c *rest.Call, t Trial, req *v1.GetT
 		return nil, err
 	}
 	from := max(0, req.Offset)
-	list, total, err := Workloads(ctx, d.DB, f, from, req.Limit)
+	list, total, err := Workloads(ctx, d.DB, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), f, from, req.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +256,7 @@ func (d Deps) VisibleTrials(ctx context.Context, c *rest.Call, ids []int) ([]v1.
 			return nil, err
 		}
 	}
-	return d.wireTrials(ctx, list)
+	return d.wireTrials(ctx, c.Who(), list)
 }
 
 // HParamsOf reads the hyperparameters of trials.

@@ -97,7 +97,7 @@ func (d Deps) newTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialReq
 		return v1.Trial{}, err
 	}
 	d.Bus.Publish(lifecycle.TopicIntent)
-	return d.shownTrial(ctx, id)
+	return d.shownTrial(ctx, c.Who(), id)
 }
 
 // admitTrial fails if the trial is new and the owner of its experiment stores too much.
@@ -110,12 +110,12 @@ func (d Deps) admitTrial(ctx context.Context, n NewUnmanagedTrial) error {
 }
 
 // shownTrial is a trial in the form of the API.
-func (d Deps) shownTrial(ctx context.Context, id int) (v1.Trial, error) {
+func (d Deps) shownTrial(ctx context.Context, who auth.Who, id int) (v1.Trial, error) {
 	t, err := GetTrial(ctx, d.DB, id)
 	if err != nil {
 		return v1.Trial{}, err
 	}
-	list, err := d.wireTrials(ctx, []Trial{t})
+	list, err := d.wireTrials(ctx, who, []Trial{t})
 	if err != nil {
 		return v1.Trial{}, err
 	}
@@ -142,7 +142,7 @@ func sameTrial(body, path int) error {
 }
 
 // patchTrial accepts a sign of life, and the state that the trial's program reports.
-func (d Deps) patchTrial(ctx context.Context, _ *rest.Call, t Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
+func (d Deps) patchTrial(ctx context.Context, c *rest.Call, t Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
 	if err := sameTrial(req.TrialID, t.ID); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (d Deps) patchTrial(ctx context.Context, _ *rest.Call, t Trial, req *v1.Pat
 	if err := ReportUnmanagedTrial(ctx, d.DB, t.ID, state); err != nil {
 		return nil, err
 	}
-	shown, err := d.shownTrial(ctx, t.ID)
+	shown, err := d.shownTrial(ctx, c.Who(), t.ID)
 	if err != nil {
 		return nil, err
 	}

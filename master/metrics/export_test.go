@@ -28,6 +28,11 @@ type TrialFacts = trialFacts
 
 var InsertReports = insertReports
 
+// AdoptAtMost is Adopt with other limits.
+func AdoptAtMost(ctx context.Context, db *database.DB, trial, steps int, rows, bytes int64) error {
+	return adopt(ctx, db, adopting{trial: trial, steps: steps, left: rows, bytes: bytes})
+}
+
 func (r *Report) Check() error { return r.check() }
 
 func (w *Writer) Group() *database.GroupCommit[int, *Report] { return w.group }

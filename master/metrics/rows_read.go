@@ -25,10 +25,12 @@ type Row struct {
 	Batches    json.RawMessage `db:"batches"`
 }
 
-// reportsOfT is SQL for the trial that has the reports of trial t, and reportsOf for that of the trial $1.
+// SQL: reportsOfT is the trial that has the reports of trial t, of the runs up to pastRunT; reportsOf and pastRun are those of the trial $1.
 var (
 	reportsOfT = trial.ReportsOf("t")
+	pastRunT   = trial.PastRun("t")
 	reportsOf  = `(SELECT ` + reportsOfT + ` FROM trials t WHERE t.id = $1)`
+	pastRun    = `(SELECT ` + pastRunT + ` FROM trials t WHERE t.id = $1)`
 )
 
 const rowColumns = `id, xid, trial_id, run_id, group_name, steps, position, reported_at, avg, batches`
@@ -76,7 +78,7 @@ func BeforeFirst() GroupPosition { return GroupPosition{-1, -1} }
 func EachAfter(ctx context.Context, db *database.DB, trial int, group string, after GroupPosition, fn func([]Row) error) (GroupPosition, error) {
 	err := inPages(func(limit int) ([]Row, bool, error) {
 		return database.RowsUpTo[Row](ctx, db, pageBytes, `SELECT `+rowColumns+` FROM metrics
-			WHERE trial_id = `+reportsOf+` AND group_name = $2 AND (position, run_id) > ($3, $4) AND NOT archived
+			WHERE trial_id = `+reportsOf+` AND group_name = $2 AND (position, run_id) > ($3, $4) AND run_id <= `+pastRun+` AND NOT archived
 			ORDER BY position, run_id LIMIT $5`, trial, group, after.position, after.run, limit)
 	}, func(page []Row) error {
 		last := GroupPosition{page[len(page)-1].Position, page[len(page)-1].RunID}

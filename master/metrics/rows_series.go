@@ -34,7 +34,7 @@ func Curve(ctx context.Context, db *database.DB, q CurveQuery) ([]series.Point, 
 		columns[i] = fmt.Sprintf(`, avg->$%d`, len(args)) // report.Float parses the value in half the time of a cast
 	}
 	// The reducer has to know where the series ends before it reads it.
-	reports := ` FROM metrics WHERE trial_id = ` + reportsOf + ` AND group_name = $2 AND position BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived`
+	reports := ` FROM metrics WHERE trial_id = ` + reportsOf + ` AND group_name = $2 AND position BETWEEN $3 AND $4 AND steps IS NOT NULL AND run_id <= ` + pastRun + ` AND NOT archived`
 	sql := `SELECT steps, reported_at, coalesce((SELECT steps` + reports + ` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY position DESC LIMIT 1), 0)` +
 		strings.Join(columns, "") + reports + ` ORDER BY position, run_id`
 	r := series.Reducer{Limit: q.MaxPoints}
@@ -71,7 +71,7 @@ func Curves(ctx context.Context, db *database.DB, trials []int, group, name stri
 	var trial, steps, n int
 	var value database.RawBytes
 	err = db.Each(ctx, `
-		SELECT t.id, m.steps, m.avg->$3 FROM trials t JOIN metrics m ON m.trial_id = `+reportsOfT+`
+		SELECT t.id, m.steps, m.avg->$3 FROM trials t JOIN metrics m ON m.trial_id = `+reportsOfT+` AND m.run_id <= `+pastRunT+`
 		WHERE t.id = ANY($1) AND m.group_name = $2 AND m.steps IS NOT NULL AND NOT m.archived
 		ORDER BY t.id, m.position, m.run_id LIMIT $4`, []any{trials, group, name, maxSearchReports}, []any{&trial, &steps, &value}, func() error {
 		n++

@@ -18,8 +18,8 @@ const (
 // Steps lists the steps at which trials of an experiment have reported a metric.
 func Steps(ctx context.Context, db *database.DB, experiment int, group, name string) ([]int, error) {
 	return database.Scalars[int](ctx, db, `
-		SELECT DISTINCT m.steps FROM (SELECT id, past, origin_id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $4) t
-		JOIN metrics m ON m.trial_id = `+reportsOfT+` AND m.group_name = $2
+		SELECT DISTINCT m.steps FROM (SELECT id, past, origin_id, origin_run FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $4) t
+		JOIN metrics m ON m.trial_id = `+reportsOfT+` AND m.group_name = $2 AND m.run_id <= `+pastRunT+`
 		WHERE m.steps IS NOT NULL AND NOT m.archived AND jsonb_exists(m.avg, $3) ORDER BY 1 LIMIT $5`,
 		experiment, group, name, maxStreamTrials, maxSteps)
 }
@@ -39,9 +39,9 @@ func ValuesNear(ctx context.Context, db *database.DB, experiment int, group, nam
 	return inPages(func(limit int) ([]TrialValue, bool, error) {
 		return database.RowsUpTo[TrialValue](ctx, db, pageBytes, `
 		SELECT t.id AS trial_id, (SELECT hparams FROM trials WHERE id = t.id) AS hparams, v.steps, v.value
-		FROM (SELECT id, past, origin_id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
+		FROM (SELECT id, past, origin_id, origin_run FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
 		CROSS JOIN LATERAL (SELECT m.steps, `+database.FloatAt("m.avg->$3")+` AS value FROM metrics m
-			WHERE m.trial_id = `+reportsOfT+` AND m.group_name = $2 AND m.position BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND NOT m.archived
+			WHERE m.trial_id = `+reportsOfT+` AND m.group_name = $2 AND m.position BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND m.run_id <= `+pastRunT+` AND NOT m.archived
 				AND `+database.FloatAt("m.avg->$3")+` IS NOT NULL
 			ORDER BY abs(m.position - $4), m.position DESC, m.run_id DESC LIMIT 1) v
 		WHERE t.id > $7 ORDER BY t.id LIMIT $8`, experiment, group, name, steps, margin, maxStreamTrials, after, limit)

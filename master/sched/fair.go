@@ -198,7 +198,7 @@ func (f *fairShare) makeWay(r *Request) []hold {
 			return i
 		},
 		spare:  func(i int) { f.leave(jobs[i], i, -1) },
-		gains:  func() bool { return isLess(f.lack, before) && f.lasts(r, jobs) },
+		gains:  func(picks []hold) bool { return isLess(f.lack, before) && f.lasts(r, jobs) && !f.p.withheld(r, picks) },
 		reason: fmt.Sprintf("preempted for %s of workspace %s, which is due slots by fair share", nameOf(r.Group, r.ID), r.Workspace),
 	})
 }

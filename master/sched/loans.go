@@ -245,7 +245,7 @@ func (p *planner) dismiss(r *Request, tasks []int, still func(i int) bool, reaso
 			return -1
 		},
 		spare:  func(int) {},
-		gains:  func() bool { return true },
+		gains:  func(picks []hold) bool { return !p.withheld(r, picks) },
 		reason: reason,
 	})
 	if picks == nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/each"
 )
 
 // rankCandidates orders the tasks that may be asked to leave by their priority: the least
@@ -59,7 +61,7 @@ func (q *byPriority) makeWay(r *Request) []hold {
 			return q.candidates[at-1]
 		},
 		spare:  func(int) {},
-		gains:  func() bool { return true },
+		gains:  func(picks []hold) bool { return !q.p.withheld(r, picks) },
 		reason: fmt.Sprintf("preempted for %s (priority %d)", nameOf(r.Group, r.ID), r.Priority),
 	})
 	if picks != nil {
@@ -74,9 +76,9 @@ func (q *byPriority) left(int) {
 
 // victims are running tasks that may be asked to leave for a request, by their index.
 type victims struct {
-	next   func() int  // the next of them, first the one that should leave first; -1 if there is no more
-	spare  func(i int) // a task that next returned stays
-	gains  func() bool // reports whether it is right that those leave that were not spared
+	next   func() int              // the next of them, first the one that should leave first; -1 if there is no more
+	spare  func(i int)             // a task that next returned stays
+	gains  func(picks []hold) bool // reports whether it is right that those leave that were not spared, for these slots
 	reason string
 }
 
@@ -92,7 +94,7 @@ func (p *planner) makeWay(r *Request, from victims) []hold {
 	if fits {
 		picks, needed = p.letOff(r, chosen, from.spare)
 	}
-	if picks == nil || !from.gains() {
+	if picks == nil || !from.gains(picks) {
 		for _, i := range needed {
 			p.setLeaving(i, false)
 			from.spare(i)
@@ -103,6 +105,13 @@ func (p *planner) makeWay(r *Request, from victims) []hold {
 		p.result.Preempt = append(p.result.Preempt, Preemption{ID: p.running[i].ID, For: r.ID, Reason: from.reason})
 	}
 	return picks
+}
+
+// withheld reports whether a quota keeps a request from slots that are found for it, or lends them only if others leave them idle: what they hold of
+// processors and memory depends on their nodes. Whoever left for such a request would get the slots back, and be asked again.
+func (p *planner) withheld(r *Request, picks []hold) bool {
+	parts := each.Of(picks, func(h hold) Part { return p.partOn(r, p.blocks[h.block].node, h.n) })
+	return p.overHard(r, parts) != "" || p.overSoft(r, parts) != nil
 }
 
 // enough makes the first victims leave without whom the request does not fit, and no more; all, if it does not fit then either.

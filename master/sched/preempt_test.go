@@ -59,7 +59,7 @@ func (p *planner) victimsOf(r *Request, candidates []int) (picks []hold, leave, 
 			return candidates[at-1]
 		},
 		spare: func(i int) { spared = append(spared, i) },
-		gains: func() bool { return true },
+		gains: func([]hold) bool { return true },
 	})
 	for _, i := range candidates[:at] {
 		switch is := p.leaving[i]; {

@@ -208,6 +208,15 @@ type GetExperimentResponse struct {
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // nodes on which its attempts failed; not in Determined
 	Remarks      []string      `json:"remarks"`      // remarks for the owner that are not errors; not in Determined
 	Outlook      SearchOutlook `json:"outlook"`      // what its search says about its end; not in Determined
+
+	// Branches are the newest experiments that branch from it, at most 100, of those that the caller may see; not in Determined.
+	Branches []ExperimentBranch `json:"branches"`
+}
+
+// ExperimentBranch is an experiment that shares the past of another one up to an event of its search.
+type ExperimentBranch struct {
+	ID    int   `json:"id"`
+	Event int64 `json:"event"`
 }
 
 // SearchOutlook is what a search says about its end.

@@ -2,8 +2,9 @@ package v1
 
 import "time"
 
-// The endpoints of commands.
+// The endpoints of tasks that people work in.
 var (
+	// Commands.
 	ListCommands = Endpoint[GetCommandsRequest, GetCommandsResponse]{Method: "GET", Path: "/commands", Access: ByBoth, Object: KindCommand, Verb: View, List: true,
 		Summary: "List commands"}
 	CreateCommand = Endpoint[LaunchCommandRequest, LaunchCommandResponse]{Method: "POST", Path: "/commands", Access: ByUsers, Object: KindCommand, Verb: Create, Files: "files",
@@ -14,10 +15,8 @@ var (
 		Summary: "Kill a command"}
 	PrioritizeCommand = Endpoint[PriorityRequest, KillCommandResponse]{Method: "POST", Path: "/commands/:id/set_priority", Access: ByUsers, Object: KindCommand, Verb: Change, Again: true,
 		Summary: "Set the priority of a command"}
-)
 
-// The endpoints of notebooks.
-var (
+	// Notebooks.
 	ListNotebooks = Endpoint[GetCommandsRequest, GetNotebooksResponse]{Method: "GET", Path: "/notebooks", Access: ByBoth, Object: KindNotebook, Verb: View, List: true,
 		Summary: "List notebooks"}
 	CreateNotebook = Endpoint[LaunchNotebookRequest, LaunchNotebookResponse]{Method: "POST", Path: "/notebooks", Access: ByUsers, Object: KindNotebook, Verb: Create, Files: "files",
@@ -30,10 +29,8 @@ var (
 		Summary: "Set the priority of a notebook"}
 	ReportNotebookIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/notebooks/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
 		Summary: "Report that a notebook is idle"}
-)
 
-// The endpoints of shells.
-var (
+	// Shells.
 	ListShells = Endpoint[GetCommandsRequest, GetShellsResponse]{Method: "GET", Path: "/shells", Access: ByBoth, Object: KindShell, Verb: View, List: true,
 		Summary: "List shells"}
 	CreateShell = Endpoint[LaunchShellRequest, LaunchShellResponse]{Method: "POST", Path: "/shells", Access: ByUsers, Object: KindShell, Verb: Create, Files: "files",
@@ -48,10 +45,8 @@ var (
 		Summary: "Open a terminal in a shell: a WebSocket, for the pages"}
 	ReportShellIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/shells/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
 		Summary: "Report that a shell is idle"}
-)
 
-// The endpoints of tensorboards.
-var (
+	// TensorBoards.
 	ListTensorboards = Endpoint[GetCommandsRequest, GetTensorboardsResponse]{Method: "GET", Path: "/tensorboards", Access: ByBoth, Object: KindTensorboard, Verb: View, List: true,
 		Summary: "List TensorBoards"}
 	CreateTensorboard = Endpoint[LaunchTensorboardRequest, LaunchTensorboardResponse]{Method: "POST", Path: "/tensorboards", Access: ByUsers, Object: KindTensorboard, Verb: Create, Files: "files",

@@ -30,6 +30,11 @@ type (
 		Before      *int64     `json:"before"`
 		Limit       *int       `json:"limit"`
 	}
+	GetQueueRecordingRequest struct {
+		Since *time.Time `json:"since"` // each pool begins with what is needed to know its state at that time
+		Until *time.Time `json:"until"`
+		After int        `json:"after"`
+	}
 	GetCheckpointsRequest struct {
 		States       []string `json:"states"`
 		SortByAttr   string   `json:"sortByAttr"`

@@ -6,8 +6,9 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 )
 
-// The endpoints of jobs.
+// The endpoints of the queue.
 var (
+	// Jobs.
 	ListJobs = Endpoint[GetJobsRequest, GetJobsV2Response]{Method: "GET", Path: "/job-queues-v2", Access: ByBoth, Object: KindJob, Verb: View, List: true,
 		Summary: "List the jobs that run or wait, in the order of the queue"}
 	ListOldJobs = Endpoint[GetJobsRequest, GetJobsResponse]{Method: "GET", Path: "/job-queues", Access: ByBoth, Object: KindJob, Verb: View, List: true,
@@ -16,20 +17,20 @@ var (
 		Summary: "Count the jobs that run and wait in each pool"}
 	ChangeJobs = Endpoint[UpdateJobQueueRequest, Empty]{Method: "POST", Path: "/job-queues", Access: ByUsers, Object: KindJob, Verb: Change, NamedIn: Body,
 		Summary: "Change the priority, weight, pool or queue position of jobs"}
-)
 
-// The endpoints of quotas, which Determined does not have.
-var (
+	// Quotas, which Determined does not have.
 	ListQuotas = Endpoint[GetQuotasRequest, GetQuotasResponse]{Method: "GET", Path: "/detent/quotas", Access: ByBoth, Object: KindQuota, Verb: View, List: true,
 		Summary: "List quotas and how much of each is in use"}
 	PutQuota = Endpoint[PutQuotaRequest, PutQuotaResponse]{Method: "PUT", Path: "/detent/quotas", Access: ByUsers, Object: KindQuota, Verb: Change, NamedIn: Body, Again: true,
 		Summary: "Set a quota of a workspace, a project or a user"}
 	DeleteQuota = Endpoint[None, Empty]{Method: "DELETE", Path: "/detent/quotas/:id", Access: ByUsers, Object: KindQuota, Verb: Change,
 		Summary: "Delete a quota"}
-)
 
-// The endpoints of accounting.
-var (
+	// The recording of the queue, which Determined does not have.
+	GetQueueRecording = Endpoint[GetQueueRecordingRequest, QueueRecordingResponse]{Method: "GET", Path: "/detent/queue/recording", Access: ByAdmins, Object: KindCluster, Verb: Administer, Audit: AuditAlways,
+		Summary: "List what the plans of the queue were asked and what they decided, a page at a time"}
+
+	// Accounting.
 	GetRawUsage = Endpoint[GetUsageRequest, ResourceAllocationRawResponse]{Method: "GET", Path: "/resources/allocation/raw", Access: ByBoth, Object: KindAllocation, Verb: View, List: true,
 		Summary: "List what attempts held within a time"}
 	GetAggregatedUsage = Endpoint[GetAggregatedUsageRequest, ResourceAllocationAggregatedResponse]{Method: "GET", Path: "/resources/allocation/aggregated", Access: ByBoth, Object: KindAllocation, Verb: View, List: true,
@@ -43,6 +44,13 @@ var (
 	ListDiskUse = Endpoint[GetListRequest, GetDiskUseResponse]{Method: "GET", Path: "/detent/disk-use", Access: ByUsers, Object: KindWorkspace, Verb: View, List: true,
 		Summary: "List how much disk the workspaces that you may view use"}
 )
+
+// QueueRecordingResponse is a page of the recording, the oldest frame first: each is JSON of master/sched/record. Next is the value of after for the
+// next page; null at the end.
+type QueueRecordingResponse struct {
+	Frames []Struct `json:"frames"`
+	Next   *int     `json:"next"`
+}
 
 type JobState string
 

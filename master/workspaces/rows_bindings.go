@@ -78,3 +78,12 @@ func NotOpen(pool, workspace string) error {
 	return fault.New(fault.Invalid, "resources.resource_pool: pool %s is not open to workspace %q: it is bound to other workspaces; det workspace list-pools shows what is open",
 		pool, fault.Clip(workspace))
 }
+
+// ByPool returns the names of the workspaces of each bound pool.
+func ByPool(list []Binding) map[string][]string {
+	bound := map[string][]string{}
+	for _, b := range list {
+		bound[b.Pool] = append(bound[b.Pool], b.Workspace)
+	}
+	return bound
+}

@@ -586,18 +586,7 @@ const stories = {
 
   'axe finds nothing wrong on any page, in both themes': async (page) => {
     await signIn(page);
-    const wrong = [];
-    for (const path of pagesOf()) {
-      await page.goto(url + path);
-      await page.getByRole('heading', { level: 1 }).first().waitFor();
-      await until('it is loaded', async () => (await page.locator('.loading').count()) === 0);
-      for (const colorScheme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme });
-        wrong.push(...(await violations(page)).map((v) => `${path} ${colorScheme} ${v}`));
-      }
-      await page.emulateMedia({ colorScheme: 'light' });
-    }
-    assert.deepEqual(wrong, []);
+    await sound(page, pagesOf(), [['light', 1280], ['dark', 1280]]);
   },
 
   'everything that can be used has a name': async (page) => {

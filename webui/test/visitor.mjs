@@ -89,7 +89,7 @@ async function byThePages(context, page) {
 
 const plain = !new URL(master).hostname.match(/^(localhost|127\.)/);
 try {
-  const context = await browser.newContext();
+  const context = await browser.newContext({ reducedMotion: 'reduce' });
   context.setDefaultTimeout(30_000);
   context.on('requestfailed', (r) => console.log('failed:', r.method(), r.url(), r.failure()?.errorText));
   if (process.env.DETENT_TRACE) context.on('request', (r) => console.log('request:', r.method(), r.url(), JSON.stringify(r.headers()))), context.on('response', (r) => console.log('response:', r.status(), r.url(), JSON.stringify(r.headers())));

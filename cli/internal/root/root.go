@@ -35,6 +35,7 @@ import (
 	"github.com/detent-ml/detent/cli/pool"
 	"github.com/detent-ml/detent/cli/preview"
 	"github.com/detent-ml/detent/cli/project"
+	"github.com/detent-ml/detent/cli/queue"
 	"github.com/detent-ml/detent/cli/quota"
 	"github.com/detent-ml/detent/cli/rbac"
 	"github.com/detent-ml/detent/cli/resources"
@@ -159,7 +160,7 @@ func Command(a *app.App) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "users", Title: "Users:"})
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a), model.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a), imports.New(a))
-	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), configpolicies.New(a), quota.New(a), resources.New(a), webhook.New(a), audit.New(a), deploy.New(a))
+	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), queue.New(a), pool.New(a), configpolicies.New(a), quota.New(a), resources.New(a), webhook.New(a), audit.New(a), deploy.New(a))
 	add(root, "users", user.New(a), usergroup.New(a), rbac.New(a), auth.New(a), token.New(a), secret.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
 	root.InitDefaultHelpCmd()

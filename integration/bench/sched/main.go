@@ -82,6 +82,7 @@ func main() {
 	only := flag.String("only", "", "simulate only policies whose names contain this")
 	teams := flag.Bool("teams", false, "compare half-lives of fair share for teams that work at different times")
 	saves := flag.Bool("saves", false, "compare what preempted jobs lose if the scheduler knows when they saved")
+	again := flag.Bool("replay", false, "record the jobs and measure replays of the recording")
 	runs := flag.Int("runs", 9, "plans of each measurement of -growth; the fastest counts")
 	flag.Parse()
 	shapes := map[string]sim.Shape{"helios": sim.Helios(), "philly": sim.Philly()}
@@ -89,6 +90,13 @@ func main() {
 	if !known {
 		fmt.Fprintf(os.Stderr, "-shape: expected helios or philly, found %q\n", *shape)
 		os.Exit(2)
+	}
+	if *again {
+		if err := measureReplay(of, *seed, *jobs, *nodes, *load); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	if *saves {
 		compareSaves(*seed)

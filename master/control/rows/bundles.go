@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/experiments"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/tasks"
 )
 
@@ -51,6 +52,7 @@ func (c *Changes) queue(s *database.Statements) {
 	queueAll(s, c.Placements, queuePlacement)
 	queueAll(s, c.Failures, queueFailures)
 	queueEvents(s, c.Events)
+	recording.Queue(s, c.Recorded)
 }
 
 func queueAll[T any](s *database.Statements, list []T, queue func(*database.Statements, T)) {

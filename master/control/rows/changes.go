@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/checkpoints"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/each"
 	"github.com/detent-ml/detent/master/experiments"
 	"github.com/detent-ml/detent/master/nodes"
 	"github.com/detent-ml/detent/master/queue"
+	"github.com/detent-ml/detent/master/queue/recording"
 	"github.com/detent-ml/detent/master/tasks"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
@@ -29,6 +31,7 @@ type Changes struct {
 	Placements     []Placement
 	Events         []experiments.NewEvent
 	Failures       []nodes.FailureCount
+	Recorded       []recording.Frame // a record of plans, not a change
 }
 
 // Empty reports whether there are no changes.
@@ -146,9 +149,10 @@ func queueExperiment(b *database.Statements, e ExperimentChange) {
 
 func queueReopened(b *database.Statements, t ReopenedTrial) {
 	b.QueueOne(fmt.Sprintf("trial %d", t.ID), `
-		UPDATE trials SET state = CASE WHEN $3 THEN 'PAUSED' ELSE 'ACTIVE' END, ended_at = NULL, restarts = 0, error = '',
-			stop_wanted = false, held = $3, target = $4, hparams = $2
-		WHERE id = $1 AND ended_at IS NOT NULL`, t.ID, t.HParams, t.Held, t.Target)
+		UPDATE trials n SET state = CASE WHEN $3 THEN 'PAUSED' ELSE 'ACTIVE' END, ended_at = NULL, restarts = 0, error = '',
+			stop_wanted = false, held = $3, target = $4, hparams = $2,
+			warm_start = CASE WHEN n.origin_until IS NULL THEN n.warm_start ELSE coalesce((`+checkpoints.StartOf("n")+`), n.warm_start) END
+		WHERE n.id = $1 AND n.ended_at IS NOT NULL`, t.ID, t.HParams, t.Held, t.Target)
 	b.QueueOne("part of task "+t.TaskID, `
 		INSERT INTO task_parts (task_id, n, first_run, first_line, ended_before, exit_before)
 		SELECT k.id, 1 + `+trial.NewestPart("k.id")+`, t.run_id + 1, coalesce(l.next, 1), k.ended_at, k.exit_status
@@ -250,6 +254,7 @@ func MergeChanges(bundles []Bundle, left map[string]error) *Changes {
 		all.Placements = append(all.Placements, b.Placements...)
 		all.Events = append(all.Events, b.Events...)
 		all.Failures = append(all.Failures, b.Failures...)
+		all.Recorded = append(all.Recorded, b.Recorded...)
 	}
 	return all
 }

@@ -14,6 +14,29 @@ import (
 	trials "github.com/detent-ml/detent/master/trial"
 )
 
+// TestAContinuedPastGoesOn: a trial of the past of a branch that a continuation reopens begins with the newest checkpoint that its origin had stored by then, not with
+// what the origin began with.
+func TestAContinuedPastGoesOn(t *testing.T) {
+	w := newWorld(t)
+	origin := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 1)
+	past := w.Trial(w.Experiment(rowtest.LossSearcher), 0, 0)
+	store := func(run, steps int, at string) string {
+		return w.Text(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, reported_at) VALUES (gen_random_uuid(), $1, $2, $3, $4, 'COMPLETED', now() + $5::interval) RETURNING uuid::text`,
+			w.TaskOf(origin), origin, run, steps, at)
+	}
+	store(1, 5, "-1 hour")
+	newest := store(1, 10, "1 minute") // the clock of its node is fast
+	store(2, 20, "1 hour")             // the origin went on
+	w.Exec(`UPDATE trials SET origin_id = $2, origin_until = now(), past = true, origin_run = 1, state = 'ERROR', ended_at = now() WHERE id = $1`, past, origin)
+	w.Ends(past, 0, "it failed")
+	if err := w.continues(past); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Text(`SELECT coalesce(warm_start::text, '') FROM trials WHERE id = $1`, past); got != newest {
+		t.Errorf("it begins with checkpoint %q, not %s", got, newest)
+	}
+}
+
 // continues continues a trial after its end.
 func (w *world) continues(trial int) error {
 	c := Changes{Reopened: []ReopenedTrial{{ID: trial, TaskID: w.TaskOf(trial), HParams: []byte(`{}`)}}}

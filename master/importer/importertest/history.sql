@@ -101,7 +101,7 @@ INSERT INTO raw_steps
 SELECT p.id, p.began + s * interval '1 second', '{"avg_metrics": {"loss": 3}, "batch_metrics": [{"loss": 1}, {"loss": 5}]}', s, 1, true, 2000000000 + row_number() OVER (), 'training', 'TRAINING'
 FROM trial_plan p CROSS JOIN (SELECT current_setting('import.steps')::int / 3 AS third, current_setting('import.steps')::int / 2 AS half) x, generate_series(x.third + 1, x.half) s WHERE p.id % 4 = 0;
 INSERT INTO raw_validations
-SELECT row_number() OVER (), p.id, CASE WHEN s % 100 <> 0 THEN p.began + s * interval '1 second' END, CASE WHEN s % 60 = 0 THEN NULL ELSE jsonb_build_object('validation_metrics', jsonb_build_object('loss', (p.id % 100 + 1.0) / s)) END,
+SELECT row_number() OVER (), p.id, CASE WHEN s % 40 <> 0 THEN p.began + s * interval '1 second' END, CASE WHEN s % 60 = 0 THEN NULL ELSE jsonb_build_object('validation_metrics', jsonb_build_object('loss', (p.id % 100 + 1.0) / s)) END,
     s, 1, false, 'validation', 'VALIDATION'
 FROM trial_plan p, generate_series(10, current_setting('import.steps')::int, 10) s;
 INSERT INTO generic_metrics

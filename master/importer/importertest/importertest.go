@@ -31,7 +31,7 @@ var (
 type Shape struct{ Experiments, Trials, Steps, Lines int }
 
 // Small is enough for everything that an importer meets.
-var Small = Shape{60, 4, 120, 8}
+var Small = Shape{60, 4, 60, 8}
 
 // Password is that of each user who has one.
 const Password = "Secret-ada-1"

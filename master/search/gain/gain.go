@@ -6,9 +6,12 @@
 // knows no distribution, no model of the metric and no hyperparameters. The probability that anything better comes is more/(m+more), as for records
 // of any sequence without a trend.
 //
-// A sampler that learns proposes better values in time, so only the newer half of its trials counts. Its trials also come nearer to each other than
-// to the next better result, which the distances between them do not show: a quarter of the probability that anything better comes
-// counts for a gain of any size. Both were chosen on recorded curves (docs/search.md says how well the estimate holds).
+// How large an improvement would be is read from the best results: had the k-th best been the best so far, each of those before it would have been
+// the next record with the same probability. The share of them that reach the gain, over the first few k, is that of the improvements to come.
+// The distance of the best result alone says little about the next one: it is one number, and large after a lucky trial.
+//
+// A sampler that learns proposes better values in time, so only the newer half of its trials counts. That and how many results count were chosen on
+// recorded curves (docs/search.md says how well the estimate holds).
 package gain
 
 import (
@@ -23,8 +26,8 @@ type Estimate struct {
 }
 
 const (
-	minResults  = 8    // so many different results make an estimate
-	learnedPart = 0.25 // of the probability of anything better, which counts for any gain of a sampler that learns
+	minResults = 8 // so many different results make an estimate
+	nearest    = 8 // so many results below the best one say how large improvements are
 )
 
 // Of returns what `more` further trials would bring, of the best result of each trial so far, in the order of the trials: smaller is better, and
@@ -46,16 +49,31 @@ func Of(results []float64, more int, least float64, learns bool) (Estimate, bool
 	for j := 0; j <= m-part; j++ {
 		if sorted[j] > best {
 			e.Better += p
-			if sorted[j]-best >= least*math.Abs(best) {
-				e.Enough += p
-			}
 		}
 		p *= float64(m-part-j) / float64(m-1-j)
 	}
-	if learns {
-		e.Enough += learnedPart * (e.Better - e.Enough)
-	}
+	e.Enough = e.Better * largePart(sorted, least)
 	return e, true
+}
+
+// largePart is the share of improvements that reach the gain, as the best results of a sorted list say.
+func largePart(sorted []float64, least float64) float64 {
+	all, large := 0.0, 0.0
+	for k := 1; k <= nearest && k < len(sorted) && !math.IsInf(sorted[k], 0); k++ {
+		for _, better := range sorted[:k] {
+			if better == sorted[k] {
+				continue
+			}
+			all += 1 / float64(k)
+			if sorted[k]-better >= least*math.Abs(sorted[k]) {
+				large += 1 / float64(k)
+			}
+		}
+	}
+	if all == 0 { // the best results are equal
+		return 0
+	}
+	return large / all
 }
 
 // distinct is how many finite results of a sorted list differ. Where most trials have learned nothing yet, all of these have one and the same result.

@@ -11,7 +11,7 @@ import { go, params, setParams } from '../lib/router';
 import { groupOf } from '../lib/series';
 import { early, ladder, type Ladder } from '../lib/rungs';
 import { bare, ended } from '../lib/states';
-import type { Experiment, Trial } from '../lib/types';
+import type { Experiment, ExperimentBranch, Trial } from '../lib/types';
 import { spent, waits } from '../lib/waiting';
 import { Checkpoints, best } from '../parts/Checkpoints';
 import { Config } from '../parts/Config';
@@ -149,7 +149,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
             {!!experiment.data?.outlook?.front?.points.length && <Front front={experiment.data.outlook.front} wanted={e.config.searcher?.metrics ?? []} trials={all} />}
             {!!experiment.data?.outlook?.repeats?.configurations.length && <Repeats repeats={experiment.data.outlook.repeats} metric={e.searcherMetric} />}
           </div>
-          <Facts e={e} trial={one} checkpoint={checkpoints.data && !experiment.data?.outlook?.front ? best(experiment.data?.outlook?.repeats?.decided ? checkpoints.data.filter((c) => c.training.trialId === e.bestTrialId) : checkpoints.data, smaller)?.uuid : undefined} />
+          <Facts e={e} branches={experiment.data?.branches ?? []} trial={one} checkpoint={checkpoints.data && !experiment.data?.outlook?.front ? best(experiment.data?.outlook?.repeats?.decided ? checkpoints.data.filter((c) => c.training.trialId === e.bestTrialId) : checkpoints.data, smaller)?.uuid : undefined} />
         </div>
       )}
       {tab === 'trials' && (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} rungs={rungs} />)}
@@ -181,7 +181,7 @@ function metricsOf(trials: Trial[]): { group: string; name: string }[] {
   return [...seen.values()].sort((a, b) => rank(a.group) - rank(b.group) || a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
 }
 
-function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefined; checkpoint: string | undefined }) {
+function Facts({ e, branches, trial, checkpoint }: { e: Experiment; branches: ExperimentBranch[]; trial: Trial | undefined; checkpoint: string | undefined }) {
   const now = useNow();
   const over = ended(e.state), time = spent(e, now);
   const hp = (trial ? flat(trial.hparams).map(([k, v]): [string, string] => [k, plain(v)]) : space(e.config.hyperparameters ?? {})).sort(([a], [b]) => a.localeCompare(b));
@@ -202,6 +202,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           <Fact name="Checkpoints"><span class="num">{e.checkpointCount}</span>, {bytes(e.checkpointSize)}</Fact>
           {checkpoint && <Fact name="Best checkpoint"><code title={checkpoint}>{checkpoint.slice(0, 8)}</code> <Copy text={checkpoint} what="checkpoint's id" /></Fact>}
           {e.forkedFrom !== null && <Fact name={e.branchEvent === null ? 'Forked from' : 'Branched from'}><a href={`/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a>{e.branchEvent !== null && `, at event ${e.branchEvent}`}</Fact>}
+          {branches.length > 0 && <Fact name="Branches">{branches.map((b, i) => <span key={b.id}>{i > 0 && ', '}<a href={`/experiments/${b.id}`} title={`at event ${b.event}`}>{b.id}</a></span>)}</Fact>}
           {e.labels.length > 0 && <Fact name="Labels">{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</Fact>}
         </dl>
       </section>
