@@ -9,9 +9,16 @@ export CGO_CFLAGS := "-O2 -g -Wno-deprecated-declarations"
 # continuous integration works in a new one each time. The same, for what one runs by hand: go env -w GOFLAGS=-trimpath
 export GOFLAGS := "-trimpath"
 
+# Tests start hundreds of Pythons. Each of them would compile the Python package again where the environment says that nothing is to be kept.
+export PYTHONDONTWRITEBYTECODE := ""
+
 # Tools at exact versions, run from the Go module registry.
-golangci := "go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0"
+golangci := "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --concurrency 1"
 ready    := "go run ./nomad/servers/cmd/detent-servers"
+
+# Tests are compiled as the programs are, without C: otherwise every package that knows the network would be compiled twice.
+# Only plugins/gpu and the race detector need C.
+nocgo    := "-env CGO_ENABLED=0"
 
 # Runs tests, and repeats those that failed once, alone, at the end of the run (integration/again).
 again    := "go run ./integration/again"
@@ -19,6 +26,10 @@ again    := "go run ./integration/again"
 # The parts of a whole run: what comes first, and two lanes side by side, because the clusters of the first
 # wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
 parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch,venv mlflow,venv optuna' -before build,test-servers -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
+
+# Pure packages: go keeps the results of their tests until something changes that they are made of or read, because there is no -shuffle.
+# Their random scenes are drawn once for each change; just nightly draws many (recipe draws). integration/house checks that they are pure.
+pure     := "expconf expconf/formula expconf/objectives checkpoints/keep find jsontext lifecycle live/updates logs/chunk logs/policy metrics/report metrics/series metrics/summary mlflow/filter names pool pool/jobfile regex sched search search/budget search/choices search/front search/gain search/onward search/sim task webhook/event"
 
 # Tests of one package that run side by side: four streams of tests (two lanes, two packages at a time in each) keep
 # two cores busy as it is, and more of them only make each other late.
@@ -131,9 +142,9 @@ test:
 ci:
     @{{ part }} exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#{{ hash }} / 16 % 4))" {{ just_executable() }}
 
-# what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
+# what takes hours: all packages under the race detector, 200 seeds of the simulations, 2,000 random scenes of each kind, access control on, the fuzzer with 100 tries for each operation, and the benchmarks, which must run
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,sim,release-test,images-test,python-thorough,import-kills" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl,bench" -lane "~race,draws,sim,release-test,images-test,gpu-check-test,python-thorough,import-kills" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]
@@ -148,8 +159,11 @@ vet:
 # the tests of the Go packages, on real servers (vet: just lint has it)
 package-tests: made test-servers
     @echo "the tests of the Go packages" >&2
-    @{{ again }} go -flags "-vet=off -shuffle=on -parallel {{ parallel }} -timeout 45m" $(go list ./... | grep -v /integration)
-    @{{ again }} go -C nomad/autoscaler -flags '-vet=off -shuffle=on' ./...
+    @pure="$(go list $(printf './master/%s ' {{ pure }}))" && others="$(go list ./... | grep -vE '/integration|/plugins/gpu' | grep -vxF "$pure")" && \
+        {{ again }} go {{ nocgo }} -flags "-vet=off -shuffle=on -parallel {{ parallel }} -timeout 45m" $others && \
+        {{ again }} go {{ nocgo }} -flags "-vet=off -timeout 45m" $pure
+    @{{ again }} go -flags "-vet=off -shuffle=on -timeout 45m" ./plugins/gpu/...
+    @{{ again }} go {{ nocgo }} -C nomad/autoscaler -flags '-vet=off -shuffle=on' ./...
 
 # the same under the race detector, without pure computation and what measures memory: about half an hour, or a quarter of the packages: just race 0 to just race 3
 race part="all": test-servers
@@ -160,6 +174,11 @@ race part="all": test-servers
     packages=$(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
     [ "{{ part }}" = all ] || packages=$(awk -v part="{{ part }}" 'NR % 4 == part' <<<"$packages")
     {{ again }} go -env GORACE=atexit_sleep_ms=10 -flags '-race -vet=off -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m' $packages
+
+# the random scenes of pure packages, 2,000 of each kind in place of 100, in another order of the tests: just draws, or: just draws 10000
+draws checks="2000":
+    @{{ again }} go {{ nocgo }} -flags '-vet=off -count=1 -shuffle=on -timeout 180m' $(printf './master/%s ' {{ pure }})
+    @{{ again }} go {{ nocgo }} -flags '-vet=off -count=1 -run Test -timeout 180m -rapid.checks={{ checks }}' $(grep -rl --include='*_test.go' 'pgregory.net/rapid"' $(printf 'master/%s ' {{ pure }}) | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":
@@ -177,16 +196,24 @@ release-test: ui
 images-test: build test-servers
     @{{ again }} go -env DETENT_IMAGES=1 -flags '-vet=off -count=1 -run TestTrainingImage -timeout 60m' ./integration/frameworks
 
+# packs what checks a machine with NVIDIA's GPUs and no network, and makes the checks here, on simulated GPUs where there are none: just gpu-check, or with wheels for the other machine's Python: just gpu-check -wheels FOLDER
+gpu-check *args: build servers
+    @go run ./nomad/gpucheck/cmd/detent-gpucheck {{ args }}
+
+# the pack of gpu-check, and its checks on simulated GPUs, with a stand-in for NVIDIA's library, and with one for HashiCorp's plugin
+gpu-check-test: build test-servers
+    @DETENT_THOROUGH=1 {{ again }} go -flags '-vet=off -count=1 -timeout 40m' ./nomad/gpucheck
+
 # the tests on clusters with access control on in Nomad, Consul and Vault, from docs/operate's own policies, and with those that take long
 integration-acl: build test-servers
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-vet=off -count=1 -p 2 -timeout 120m' {{ subjects }}
+        {{ again }} go {{ nocgo }} -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-vet=off -count=1 -p 2 -timeout 120m' {{ subjects }}
 
 # the tests on whole clusters: end to end, with faults, with Determined's own clients, in a browser
 integration: made test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags "-vet=off -shuffle=on -p 2 -parallel {{ parallel }} -timeout 60m" {{ subjects }}
+        {{ again }} go {{ nocgo }} -env "DETENT_COMPAT_PYTHON=$compat" -flags "-vet=off -shuffle=on -p 2 -parallel {{ parallel }} -timeout 60m" {{ subjects }}
 
 # random requests to each operation of the API: just fuzz (package-tests have it too), or hours long: just fuzz long, or the same requests once more: just fuzz short SEED
 fuzz part="short" seed="":
@@ -203,7 +230,7 @@ harness-test: made emulators
 # Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache); KERAS_VERSIONS=2 or 3: with one of them
 keras-test: made
     @echo "the tests of the harness that need TensorFlow" >&2
-    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && versions="${KERAS_VERSIONS:-23}" && \
+    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3 -env TF_NUM_INTRAOP_THREADS=1 -env TF_NUM_INTEROP_THREADS=1" && versions="${KERAS_VERSIONS:-23}" && \
         two="$([[ "$versions" != *2* ]] || echo tests/test_keras.py)" && \
         $test -env TF_USE_LEGACY_KERAS=1 -- "$python" -m pytest -W ignore $two tests/test_data_tensorflow.py tests/test_tensorboard_task.py && \
         if [[ "$versions" == *3* ]]; then $test -env TF_USE_LEGACY_KERAS=0 -- "$python" -m pytest -W ignore tests/test_keras.py; fi
@@ -299,7 +326,8 @@ release out="release" *args: ui
 # every linter
 lint: made
     @echo "golangci-lint" >&2
-    @{{ golangci }} run --concurrency 1 ./... && cd nomad/autoscaler && {{ golangci }} run --concurrency 1 ./...
+    @export CGO_ENABLED=0 && go run -exec "env CGO_ENABLED=1" {{ golangci }} ./plugins/gpu/... && go run {{ golangci }} $(go list -f "{{{{.Dir}}" ./... | grep -v /plugins/gpu) && \
+        cd nomad/autoscaler && go run {{ golangci }} ./...
     @echo "ruff and mypy" >&2
     @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m ruff check . && "$python" -m mypy
 

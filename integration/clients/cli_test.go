@@ -309,7 +309,10 @@ func (w *typist) branch(t *testing.T, id string) {
 	rig.Holds(t, "events", w.det(t, "experiment", "events", id), "trial 0 begins", "ended: completed")
 	out := w.det(t, "experiment", "branch", id, "--at", "1", "--paused")
 	rig.Holds(t, "branch", out, "a branch of experiment "+id+" at event 1")
-	w.det(t, "experiment", "kill", strconv.Itoa(rig.First(t, `Created experiment (\d+)`, out)))
+	branch := strconv.Itoa(rig.First(t, `Created experiment (\d+)`, out))
+	rig.Holds(t, "describe", w.det(t, "experiment", "describe", id), "Branches of experiment "+id+": "+branch+" (at event 1).")
+	rig.Holds(t, "describe the branch", w.det(t, "experiment", "describe", branch), "is a branch of experiment "+id+", at its event 1.")
+	w.det(t, "experiment", "kill", branch)
 }
 
 // templates: a configuration that others are laid over, from its making to its end.
@@ -555,6 +558,12 @@ func (w *typist) audit(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	rig.Holds(t, "audit list", admin.det(t, "audit", "list", "--verb", "create", "--since", "1h"), "experiment", "session ")
+	saved := filepath.Join(t.TempDir(), "recording.jsonl")
+	rig.Holds(t, "queue replay", admin.det(t, "queue", "replay", "--from", "1h", "--save", saved), "(all)", "0 deviations")
+	rig.Holds(t, "queue replay --set", admin.det(t, "queue", "replay", "--recording", saved, "--to", "0s", "--set", "nodes.default+=2x2"), "changed", "In Use")
+	if _, stderr, code := w.try(t, "", "queue", "replay"); code == 0 || !strings.Contains(stderr, "admin") {
+		t.Errorf("a user who is no administrator replays the queue: %d %s", code, stderr)
+	}
 	rig.Holds(t, "audit export", admin.det(t, "audit", "export", "--kind", "session"), `"verb":"login"`)
 }
 

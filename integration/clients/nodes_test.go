@@ -83,7 +83,7 @@ func TestFourNodes(t *testing.T) {
 		return string(body) == "page /through of "+command, fmt.Errorf("%s: %w", body, err)
 	})
 	theirPage(t, r, u, "notebook", notebook)
-	board := theirs(t, u, "tensorboard", "start", strconv.Itoa(exp), "--config", rig.WithPython(rig.PythonOf(t, "keras")), "--no-browser")
+	board := theirs(t, u, "tensorboard", "start", strconv.Itoa(exp), "--config", rig.WithPython(rig.PythonOf(t, "tasks")), "--no-browser")
 	theirPage(t, r, u, "tensorboard", board)
 
 	for noun, id := range map[string]string{"command": command, "shell": shell, "notebook": notebook, "tensorboard": board} {

@@ -227,7 +227,7 @@ func TestUnmodifiedClientsTasks(t *testing.T) {
 	u := r.Person(t, "determined", "")
 	exp, _ := u.Create(t, "shown", "print('trained')")
 	u.Det(t, "experiment", "wait", strconv.Itoa(exp))
-	notebook, keras := rig.WithPython(rig.PythonOf(t, "notebook")), rig.WithPython(rig.PythonOf(t, "keras"))
+	notebook, board := rig.WithPython(rig.PythonOf(t, "notebook")), rig.WithPython(rig.PythonOf(t, "tasks"))
 	file := filepath.Join(u.Home, "included.txt")
 	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestUnmodifiedClientsTasks(t *testing.T) {
 	aux := "resources.slots=0"
 	for noun, args := range map[string][]string{
 		"notebook":    {"start", "--config", notebook, "--config", aux, "--include", file, "--no-browser"},
-		"tensorboard": {"start", strconv.Itoa(exp), "--config", keras, "--no-browser"},
+		"tensorboard": {"start", strconv.Itoa(exp), "--config", board, "--no-browser"},
 		"shell":       {"start", "--config", aux, "--detach"},
 		"command":     {"run", "--config", aux, "--detach", "sleep", "600"},
 	} {

@@ -48,7 +48,7 @@ with core.init() as ctx:
     step = 0
     while not ctx.preempt.should_preempt():
         step += 1
-        time.sleep(0.05)
+        time.sleep(0.2)
         ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": 1 / step})
 `
 

@@ -106,6 +106,10 @@ func cloudTakesAMachine(t *testing.T, r *rig.Rig) {
 	machines[node].Set(cloudtest.Fate{})
 	r.StartPart(t, agent)
 	back = true
+	rig.Eventually(t, "the machine is ready", func() (bool, error) {
+		return rig.Value[string](t, r, `SELECT status FROM nodes WHERE name = $1`, node) == "ready", nil
+	})
+	r.EvaluateNotice(t)
 	rig.Eventually(t, "the notice is withdrawn", func() (bool, error) {
 		return rig.Value[bool](t, r, `SELECT status = 'ready' AND NOT inventory->'Facts' ? 'meta.detent.leaving' FROM nodes WHERE name = $1`, node), nil
 	})

@@ -16,7 +16,7 @@ import (
 func TestDataStore(t *testing.T) {
 	turn.Second(t)
 	t.Parallel()
-	r := rig.Start(t)
+	r := start(t)
 	code := filepath.Join(r.Root, "plugins", "harness", "examples", "waves_data")
 	node := filepath.Join(t.TempDir(), "detent-data")
 	if err := os.Mkdir(node, 0o700); err != nil {

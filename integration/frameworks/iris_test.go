@@ -19,8 +19,8 @@ import (
 const dataPlace = "/opt/bluedata/mapr/mnt/<DataFabric-clusterName>/exthcp/tenant-<ID>/fsmount/repo/data"
 
 // irisConfig is const.yaml as its author wrote it, comments and all, with the
-// data in a folder of this machine and a script in place of a Trial class.
-func irisConfig(t *testing.T, data string) string {
+// data in a folder of this machine, a number of batches, and a script in place of a Trial class.
+func irisConfig(t *testing.T, data string, batches int) string {
 	t.Helper()
 	src, err := os.ReadFile("../../master/expconf/testdata/seeds/const.yaml")
 	if err != nil {
@@ -30,6 +30,7 @@ func irisConfig(t *testing.T, data string) string {
 	for from, to := range map[string]string{
 		"host_path: " + dataPlace:           "host_path: " + data,
 		"entrypoint: model_def:IrisTrial #": "entrypoint: python3 train.py #",
+		fmt.Sprint("batches: ", irisWhole):  fmt.Sprint("batches: ", batches),
 	} {
 		if strings.Count(text, from) != 1 {
 			t.Fatalf("const.yaml has %q %d times", from, strings.Count(text, from))
@@ -42,9 +43,13 @@ func irisConfig(t *testing.T, data string) string {
 // TestIrisObeysItsConfiguration: the script receives the periods of const.yaml, and the reports have
 // these periods. The task finds its data at the path in const.yaml, where this machine has no files.
 func TestIrisObeysItsConfiguration(t *testing.T) {
-	r := rig.Start(t)
+	r := start(t)
 	needsMounts(t)
 	absent(t, "/opt/bluedata")
+	batches := 2 * irisFifth
+	if rig.Thorough() {
+		batches = irisWhole
+	}
 	example := filepath.Join(r.Root, "plugins", "harness", "examples", "iris")
 	home := t.TempDir()
 	code, data := filepath.Join(home, "code"), filepath.Join(home, "data")
@@ -52,7 +57,7 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	copyFile(t, filepath.Join(example, "train.py"), filepath.Join(code, "train.py"))
 	copyFile(t, filepath.Join(example, "network.py"), filepath.Join(code, "network.py"))
 	copyFile(t, filepath.Join(example, "iris.csv"), filepath.Join(data, "iris.csv"))
-	if err := os.WriteFile(config, []byte(irisConfig(t, data)), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte(irisConfig(t, data, batches)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, err := r.Det(t, "experiment", "create", config, code, "--follow")
@@ -62,19 +67,19 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	rig.Holds(t, "its log", out, "reporting every 100 batches, validating every 1000, saving every time training ends")
 	id := rig.First(t, `Created experiment (\d+)`, out)
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
-	merged(t, r, id, irisWhole)
+	merged(t, r, id, batches)
 
 	trial := r.Trial(t, id)
-	if got := r.Steps(t, "training", trial.ID); !slices.Equal(got, rig.Multiples(100, 5000)) {
+	if got := r.Steps(t, "training", trial.ID); !slices.Equal(got, rig.Multiples(100, batches)) {
 		t.Errorf("training was reported at %v", got)
 	}
-	if got := r.Steps(t, "validation", trial.ID); !slices.Equal(got, rig.Multiples(1000, 5000)) {
+	if got := r.Steps(t, "validation", trial.ID); !slices.Equal(got, rig.Multiples(1000, batches)) {
 		t.Errorf("validation was reported at %v", got)
 	}
 	if trial.BestValidation == nil {
 		t.Error("the trial has no best validation by val_categorical_accuracy")
 	}
-	if trial.TotalBatchesProcessed != 5000 {
+	if trial.TotalBatchesProcessed != batches {
 		t.Errorf("the trial has processed %d batches", trial.TotalBatchesProcessed)
 	}
 	checkpoints, err := client.List(t.Context(), r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, trial.ID)
@@ -164,7 +169,7 @@ func needsMounts(t *testing.T) {
 // TestBindMountsArePrivate: two parallel tasks mount different folders at the same path, one of them
 // read-only, and the machine sees neither mount.
 func TestBindMountsArePrivate(t *testing.T) {
-	r := rig.Start(t)
+	r := start(t)
 	needsMounts(t)
 	place := filepath.Join(t.TempDir(), "inside", "deep")
 	var ids []int

@@ -74,7 +74,7 @@ func placed(t *testing.T, path string, values map[string]string) string {
 // TestIrisInKeras: the experiments of 2022 without changes, a trial class in
 // Keras 2 with its configurations: const.yaml, its best checkpoint, TensorBoard, the
 // notebook's cell that downloads the checkpoint and names three flowers, and distributed.yaml
-// on two slots. just nightly trains for the author's number of batches, runs the cell off the cluster too, and
+// on two slots. just nightly trains all for the author's number of batches, runs the cell off the cluster too, and
 // adaptive.yaml with six trials.
 func TestIrisInKeras(t *testing.T) {
 	t.Parallel()
@@ -98,7 +98,7 @@ func TestIrisInKeras(t *testing.T) {
 	flowersInANotebook(t, r, id, first)
 	insideATask(t, r, id, best)
 
-	_, log := iris(t, r, "distributed.yaml", data, irisFifth)
+	_, log := iris(t, r, "distributed.yaml", data, batches)
 	rig.Holds(t, "the log of two slots", log, "[rank=0]", "[rank=1]")
 	if rig.Thorough() {
 		flowers(t, r, python, id, best, setosa)
@@ -136,8 +136,8 @@ const (
 // names three flowers.
 func irisSearch(t *testing.T, r *rig.Rig, python, data string) {
 	t.Helper()
-	id, _ := irisCreated(t, r, "adaptive.yaml", data, irisFifth)
-	searched(t, r, id, 6, irisFifth)
+	id, _ := irisCreated(t, r, "adaptive.yaml", data, irisWhole)
+	searched(t, r, id, 6, irisWhole)
 	best := bestCheckpoint(t, r, id)
 	e := r.Experiment(t, id)
 	if e.BestTrialID == nil {

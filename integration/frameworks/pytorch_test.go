@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/nomad/local"
 )
 
 // loadsShapes is a program that loads a downloaded checkpoint and classifies an image with a row.
@@ -25,26 +24,23 @@ image[0, 0, 3, :] = 1
 print("it shows", trial.model(image).argmax(1).item())
 `
 
-// TestPyTorch: the examples that need PyTorch, on one slot and on two, and the porting guide, on one cluster.
+// TestPyTorch: the examples that need PyTorch, on one slot and on two, and the porting guide.
 func TestPyTorch(t *testing.T) {
 	t.Parallel()
 	needsMounts(t)
 	python := rig.PythonOf(t, "torch")
-	r, dir := rig.NewOwn(t, "torch")
-	config := fmt.Sprintf(`
-cluster_name: torch
-checkpoint_storage: {type: shared_fs, host_path: %s/checkpoints}
-task_container_defaults:
-  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin", OMP_NUM_THREADS=1]
-resource_pools:
-  - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 1536}
-`, dir, python)
-	r.StartCluster(t, dir, local.Options{Name: "torch", Master: local.Master{Config: config}})
+	r := start(t)
 	// Experiments that need no other's result are submitted first, because subtests may run one by one.
 	letters := bothOf(t, r, "sentences_core_ddp")
-	script, rings := submitted(t, r, "shapes_pytorch", "distributed.yaml"), submitted(t, r, "rings_mlflow", "adaptive.yaml", "--config", "searcher.max_trials=4")
+	// Each process of this search imports Transformers and MLflow, for eight seconds: two trials show that one stops and the other one continues.
+	ringTrials := 2
+	if rig.Thorough() {
+		ringTrials = 4
+	}
+	script := submitted(t, r, "shapes_pytorch", "distributed.yaml")
+	rings := submitted(t, r, "rings_mlflow", "adaptive.yaml", "--config", fmt.Sprint("searcher.max_trials=", ringTrials))
 	parts := map[string]func(*testing.T){
-		"search for rings": func(t *testing.T) { searched(t, r, rings, 4, 200) },
+		"search for rings": func(t *testing.T) { searched(t, r, rings, ringTrials, 200) },
 		"shapes":           func(t *testing.T) { shapes(t, r, python) },
 		"porting":          func(t *testing.T) { porting(t, r, python) },
 		"script":           func(t *testing.T) { learns(t, ends(t, r, script)) },
@@ -142,7 +138,7 @@ func shapes(t *testing.T, r *rig.Rig, python string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		cmd := exec.CommandContext(t.Context(), filepath.Join(python, "python"), "-c", loadsShapes, folder)
-		cmd.Env = append(cmd.Environ(), "PYTHONPATH="+filepath.Join(r.Root, "plugins", "harness"))
+		cmd.Env = append(cmd.Environ(), "PYTHONPATH="+filepath.Join(r.Root, "plugins", "harness")+":"+rig.Lean(t))
 		said, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(said), "it shows 0") {
 			t.Errorf("%d slots: loading the checkpoint: %v\n%s", slots, err, said)

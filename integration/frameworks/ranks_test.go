@@ -117,11 +117,11 @@ func TestRanksLearnTheSame(t *testing.T) {
 cluster_name: ranks
 checkpoint_storage: {type: shared_fs, host_path: %s/checkpoints}
 task_container_defaults:
-  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin", OMP_NUM_THREADS=1]
+  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH=%s", OMP_NUM_THREADS=1]
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 768}
   - {name: pairs, node_pool: pairs, driver: raw_exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 768}
-`, dir, python)
+`, dir, python, rig.Lean(t))
 	r.StartCluster(t, dir, local.Options{Name: "ranks", Master: local.Master{Config: config}})
 	for _, name := range []string{"left", "right"} {
 		if err := r.AddClient(t.Context(), local.Client{Name: name, Pool: "pairs"}); err != nil {

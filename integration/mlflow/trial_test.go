@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/server/servertest"
@@ -23,7 +24,7 @@ func runIn(t *testing.T, m *servertest.Master, python, program string) servertes
 			return servertest.Play(ctx, a)
 		}
 		cmd := exec.CommandContext(ctx, python, program)
-		cmd.Dir, cmd.Env = "testdata", os.Environ()
+		cmd.Dir, cmd.Env = "testdata", append(os.Environ(), "PYTHONPATH="+rig.Lean(t))
 		for name, value := range a.Env {
 			value = strings.ReplaceAll(value, "{{DET_MASTER}}", m.Address())
 			cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "{{DET_SESSION_TOKEN}}", a.Token()))

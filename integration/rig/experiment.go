@@ -44,7 +44,7 @@ with core.init(
             with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
                 (path / "step").write_text(str(step))
             raise SystemExit(0)
-        time.sleep(0.05)
+        time.sleep(0.2)
     ctx.train.report_validation_metrics(step + 1, {"loss": 1.0})
 `
 

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Container images for tests are built from files of this machine, without a registry: its
@@ -164,7 +165,8 @@ func (r *rootFS) file(path, to string, mode int64) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	return r.add(&tar.Header{Typeflag: tar.TypeReg, Name: to, Mode: mode, Size: info.Size()}, f)
+	// With its time in whole seconds, by which Python knows that what it has compiled of a module is of this file.
+	return r.add(&tar.Header{Typeflag: tar.TypeReg, Name: to, Mode: mode, Size: info.Size(), ModTime: info.ModTime().Truncate(time.Second)}, f)
 }
 
 func (r *rootFS) text(to, content string) error {

@@ -70,14 +70,19 @@ func buildPrograms(ctx context.Context, root string) (bin string, err error) {
 		return "", err
 	}
 	built := filepath.Join(home, "built")
+	// One command for all: each would read the packages that they share, to find that they have not changed.
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", built + string(filepath.Separator)}
+	for _, p := range programs() {
+		args = append(args, p[1])
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
 	content := sha256.New()
 	for _, p := range programs() {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(built, p[0]), p[1])
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("go build %s: %w\n%s", p[1], err, out)
-		}
-		if err := addFile(content, filepath.Join(built, p[0])); err != nil {
+		if err := addFile(content, filepath.Join(built, filepath.Base(p[1]))); err != nil {
 			return "", err
 		}
 	}
@@ -108,7 +113,7 @@ func keepPrograms(built, bin string) error {
 		return err
 	}
 	for _, p := range programs() {
-		if err := copyProgram(filepath.Join(built, p[0]), filepath.Join(fresh, p[0])); err != nil {
+		if err := copyProgram(filepath.Join(built, filepath.Base(p[1])), filepath.Join(fresh, p[0])); err != nil {
 			return err
 		}
 	}

@@ -35,10 +35,11 @@ type Rig struct {
 	*local.Cluster
 	local.Description
 	Client *client.Client
-	Bin    string      // the folder of Detent's programs
-	Dir    string      // the folder of the cluster and its tasks
-	Root   string      // the folder of the checkout
-	Trust  *tls.Config // for a cluster with TLS; else nil
+	Bin    string                  // the folder of Detent's programs
+	Dir    string                  // the folder of the cluster and its tasks
+	Root   string                  // the folder of the checkout
+	Trust  *tls.Config             // for a cluster with TLS; else nil
+	config func(dir string) string // of its master; nil: MasterConfig
 }
 
 var shared struct {
@@ -70,14 +71,20 @@ func Main(m *testing.M) {
 // Start starts the cluster that the tests of a package share, once.
 func Start(t testing.TB) *Rig {
 	t.Helper()
-	shared.once.Do(func() { shared.rig, shared.err = newRig() })
+	return StartWith(t, MasterConfig)
+}
+
+// StartWith is Start for a package whose tests share a cluster with another configuration of its master.
+func StartWith(t testing.TB, config func(dir string) string) *Rig {
+	t.Helper()
+	shared.once.Do(func() { shared.rig, shared.err = newRig(config) })
 	if shared.err != nil {
 		t.Fatalf("the cluster did not start: %v", shared.err)
 	}
 	return shared.rig
 }
 
-func newRig() (*Rig, error) {
+func newRig(config func(dir string) string) (*Rig, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	root, err := Root()
@@ -91,7 +98,7 @@ func newRig() (*Rig, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
-	r := &Rig{Root: root, Dir: dir}
+	r := &Rig{Root: root, Dir: dir, config: config}
 	if r.Bin, err = ofCheckout(); err != nil {
 		return nil, err
 	}
@@ -105,11 +112,15 @@ func newRig() (*Rig, error) {
 // Configure starts the cluster, or restarts its master with another configuration: the usual one and
 // what a test adds.
 func (r *Rig) Configure(ctx context.Context, more string) error {
+	config := MasterConfig
+	if r.config != nil {
+		config = r.config
+	}
 	c, err := local.Up(ctx, local.Options{Name: "integration", StateDir: filepath.Join(r.Dir, "cluster"), FreePorts: true,
 		ConsulACL: Guarded(),
 		GPUs:      local.GPUs{Binary: filepath.Join(r.Bin, "det-gpu")}, // for tests whose nodes have simulated GPUs
 		Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"), Runner: filepath.Join(r.Bin, "det-runner"),
-			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}, Config: MasterConfig(r.Dir) + more}}, servers.NewReporter(os.Stderr))
+			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}, Config: config(r.Dir) + more}}, servers.NewReporter(os.Stderr))
 	if c != nil {
 		r.Cluster = c
 	}
@@ -147,12 +158,13 @@ func (r *Rig) SignIn(ctx context.Context, user string) (*client.Client, error) {
 	return c, err
 }
 
-// Eventually polls until the condition holds.
+// Eventually polls until the condition holds. The first looks follow each other soon; then there are four in a second, because each look at a
+// master has the processor work for milliseconds, and conditions often take many seconds.
 func Eventually(t testing.TB, what string, cond func() (bool, error)) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
 	var last error
-	for time.Now().Before(deadline) {
+	for pause := 25 * time.Millisecond; time.Now().Before(deadline); pause = min(pause*3/2, 250*time.Millisecond) {
 		ok, err := cond()
 		if ok {
 			return
@@ -161,7 +173,7 @@ func Eventually(t testing.TB, what string, cond func() (bool, error)) {
 		select {
 		case <-t.Context().Done():
 			t.Fatalf("%s: %v", what, t.Context().Err())
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 	t.Fatalf("%s did not happen within %s (last: %v)", what, Patience, last)

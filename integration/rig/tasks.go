@@ -216,10 +216,10 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
 `
 
 // Drawn opens a TensorBoard of an experiment that ran the program Drawing, checks its curve
-// through the proxy, and ends it.
+// through the proxy, and ends it. Its Python has no TensorFlow, which TensorBoard would import for seconds; frameworks has a TensorBoard that does.
 func (r *Rig) Drawn(t *testing.T, exp int, more ...string) {
 	t.Helper()
-	out, err := r.Det(t, append([]string{"tensorboard", "start", strconv.Itoa(exp), "--no-browser", "--config", WithPython(PythonOf(t, "keras"))}, more...)...)
+	out, err := r.Det(t, append([]string{"tensorboard", "start", strconv.Itoa(exp), "--no-browser", "--config", WithPython(PythonOf(t, "tasks"))}, more...)...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -92,18 +92,25 @@ func FindPostgres(ctx context.Context, dir string) (*Missing, error) {
 
 // FetchPostgres downloads PostgreSQL into the cache, where StartPostgres finds it.
 func FetchPostgres(ctx context.Context, report *Reporter) error {
+	_, err := PostgresFolder(ctx, report)
+	return err
+}
+
+// PostgresFolder is the folder of a PostgreSQL that also runs elsewhere: one that is downloaded into the cache, once, not that of this
+// system. Its programs are in bin.
+func PostgresFolder(ctx context.Context, report *Reporter) (string, error) {
 	who, err := postgresAccount()
 	if err != nil {
-		return err
+		return "", err
 	}
 	task := report.Task("downloading PostgreSQL " + string(embeddedPostgres))
 	found, err := fetchPostgres(ctx, who, task.Update)
 	if err != nil {
 		task.Fail()
-		return err
+		return "", err
 	}
 	task.Done(found.dir)
-	return nil
+	return filepath.Dir(found.dir), nil
 }
 
 // fetchedPostgres is the folder of downloaded binaries.
