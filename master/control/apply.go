@@ -184,6 +184,7 @@ func (t *term) forget(p *Snapshot) {
 		return
 	}
 	there := each.Set(p.Experiments, (*Experiment).group)
+	there[recordingKey] = true
 	for _, k := range p.Tasks {
 		there[k.ID] = true
 	}

@@ -112,13 +112,40 @@ func TestRecordingCostsNoTransaction(t *testing.T) {
 	}
 }
 
+// TestARecordingThatCannotBeStored: the plan is stored without it at once, and the loop tries it again less and less often. Later the recording goes on.
+func TestARecordingThatCannotBeStored(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	b.experiment("resources: {slots_per_trial: 1}")
+	b.settle()
+	b.exec(`CREATE SEQUENCE tries`)
+	b.exec(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''tries''); RAISE disk_full; END'`)
+	b.exec(`CREATE TRIGGER full_disk BEFORE INSERT ON queue_recording FOR EACH ROW EXECUTE FUNCTION full_disk()`)
+	for range 10 {
+		b.experiment("resources: {slots_per_trial: 1}")
+		if err := b.term.cycle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if placed := b.int(`SELECT count(*) FROM allocations WHERE assigned_at IS NOT NULL`); placed < 2 {
+		t.Errorf("%d attempts were placed", placed)
+	}
+	if tries := b.int(`SELECT last_value FROM tries`); tries == 0 || tries > 3 {
+		t.Errorf("the loop tried to store the recording %d times in 10 cycles", tries)
+	}
+	b.exec(`DROP TRIGGER full_disk ON queue_recording`)
+	delete(b.term.backoffs, recordingKey)
+	b.experiment("resources: {slots_per_trial: 1}")
+	b.settle()
+	b.replays()
+}
+
 // TestOldFramesExpire deletes by age and by size, the oldest first.
 func TestOldFramesExpire(t *testing.T) {
 	b := newBench(t, "n1")
 	b.exec(`INSERT INTO queue_recording (pool, at, whole, bytes, frame) SELECT 'p', now() - make_interval(days => 10 - n), n = 1, 1 << 19, '{}' FROM generate_series(1, 9) n`)
 	for _, c := range []struct{ days, mb, left int }{{30, 100, 9}, {8, 100, 7}, {30, 2, 4}} {
-		more, err := recording.Expire(t.Context(), b.db, recording.Limits{Days: c.days, MaxMB: c.mb})
-		if left := b.int(`SELECT count(*) FROM queue_recording`); err != nil || more || left != c.left {
+		err := new(recording.Size).Expire(t.Context(), recording.Limits{Days: c.days, MaxMB: c.mb}, func(do func(tx *database.DB) error) error { return b.db.Tx(t.Context(), do) })
+		if left := b.int(`SELECT count(*) FROM queue_recording`); err != nil || left != c.left {
 			t.Errorf("%d days, %d MB: %d frames are left, expected %d: %v", c.days, c.mb, left, c.left, err)
 		}
 	}

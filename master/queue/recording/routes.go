@@ -14,6 +14,7 @@ import (
 const (
 	pageFrames = 4_000
 	pageBytes  = 4 << 20
+	pageLook   = 20_000 // frames at which a page looks for those that it lists
 )
 
 // Routes adds the endpoint that lists frames. Each caller reads one page after the other, and pages take turns.
@@ -44,13 +45,16 @@ func list(ctx context.Context, db *database.DB, req *v1.GetQueueRecordingRequest
 	if req.After < 0 {
 		return nil, fault.New(fault.Invalid, "after: expected the value of next of the page before, found %d", req.After)
 	}
-	rows, err := page(ctx, db, from, until, int64(req.After), pageFrames, pageBytes)
+	rows, next, err := page(ctx, db, from, until, int64(req.After), pageFrames, pageBytes, pageLook)
 	if err != nil {
 		return nil, err
 	}
 	out := &v1.QueueRecordingResponse{Frames: make([]v1.Struct, len(rows))}
 	for i, x := range rows {
-		out.Frames[i], out.Next = x.Frame, new(int(x.ID))
+		out.Frames[i] = x.Frame
+	}
+	if next != 0 {
+		out.Next = new(int(next))
 	}
 	return out, nil
 }
