@@ -184,14 +184,13 @@ func (t *term) forget(p *Snapshot) {
 		return
 	}
 	there := each.Set(p.Experiments, (*Experiment).group)
-	there[recordingKey] = true
 	for _, k := range p.Tasks {
 		there[k.ID] = true
 	}
 	for _, a := range p.Allocations {
 		there[attemptKey(a.ID)], there[placementKey(a.ID)] = true, true
 	}
-	maps.DeleteFunc(t.backoffs, func(key string, _ *backoff) bool { return !there[key] })
+	maps.DeleteFunc(t.backoffs, func(key string, _ *backoff) bool { return !there[key] && key != recordingKey })
 }
 
 // faults logs the plan's faults, each once until its reason changes, and marks the
