@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,12 +68,13 @@ func readFile(path string) (frames []*record.Frame, err error) {
 		return nil, &exit.UsageError{Message: fmt.Sprintf("--recording: %v", err)}
 	}
 	defer file.Close()
-	for in := bufio.NewReaderSize(file, 1<<20); ; {
+	in := bufio.NewReaderSize(file, 1<<20)
+	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
-		if len(line) > 1 {
+		if len(bytes.TrimSpace(line)) > 0 {
 			f, err := parse(line)
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", path, len(frames)+1, err)
+				return nil, fmt.Errorf("%s:%d: %w", path, number, err)
 			}
 			frames = append(frames, f)
 		}

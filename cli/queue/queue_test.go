@@ -89,10 +89,10 @@ func TestMoments(t *testing.T) {
 // TestFilesThatAreNoRecordings: the error says where.
 func TestFilesThatAreNoRecordings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(path, []byte("{}\nno\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("{}\n\r\n\nno\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readFile(path); err == nil || !strings.Contains(err.Error(), path+":2: ") {
+	if _, err := readFile(path); err == nil || !strings.Contains(err.Error(), path+":4: ") {
 		t.Error(err)
 	}
 	if _, err := readFile(path + "y"); err == nil {

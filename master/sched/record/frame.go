@@ -20,7 +20,7 @@ type Frame struct {
 	Settings *Settings            `json:"settings,omitempty"` // of a whole frame
 	Nodes    []Node               `json:"nodes,omitempty"`
 	Gone     []string             `json:"gone,omitempty"` // nodes
-	Choices  map[int]*Choice      `json:"choices,omitempty"`
+	Choices  map[int]Choice       `json:"choices,omitempty"`
 	Quotas   []Quota              `json:"quotas,omitempty"`
 	Ended    []int                `json:"ended,omitempty"` // quotas that there are no more
 	Reserved *[]sched.Reservation `json:"reserved,omitempty"`

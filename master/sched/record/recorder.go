@@ -554,9 +554,9 @@ func (n *numbers) number(f *Frame, c *sched.Choice) int {
 		id = n.last
 		n.bySum[of] = id
 		if f.Choices == nil {
-			f.Choices = map[int]*Choice{}
+			f.Choices = map[int]Choice{}
 		}
-		f.Choices[id] = &Choice{Unfit: slices.Sorted(maps.Keys(c.Unfit)), Models: c.Models, Prefer: c.Prefer, Spread: c.Spread}
+		f.Choices[id] = Choice{Unfit: slices.Sorted(maps.Keys(c.Unfit)), Models: c.Models, Prefer: c.Prefer, Spread: c.Spread}
 	}
 	n.byPtr[c] = id
 	return id
