@@ -44,7 +44,8 @@ type DB struct {
 	on     querier
 	pool   *pgxpool.Pool // nil within a transaction
 	dsn    string
-	within time.Duration // timeout of a call without a deadline; 0 in a transaction, which has a deadline
+	within time.Duration // timeout of a call without a deadline; 0 within a transaction
+	until  time.Time     // deadline of the transaction, for its statements too; zero in a pool
 	owners *owners       // of connections; nil within a transaction
 }
 
@@ -209,9 +210,10 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 		return err
 	}
 	defer release()
+	until, _ := ctx.Deadline()
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
-			return fn(&DB{on: tx, dsn: db.dsn})
+			return fn(&DB{on: tx, dsn: db.dsn, until: until})
 		})
 		if !retriable(err) {
 			break

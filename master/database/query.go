@@ -9,12 +9,19 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Bounded gives a call a deadline if it has none.
+// Bounded gives a call a deadline if it has none: within a transaction that of the transaction, also where the
+// function that Tx runs uses the context from outside.
 func (db *DB) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, has := ctx.Deadline(); has || db.within == 0 {
+	_, has := ctx.Deadline()
+	switch {
+	case has:
 		return ctx, func() {}
+	case !db.until.IsZero():
+		return context.WithDeadline(ctx, db.until)
+	case db.within > 0:
+		return context.WithTimeout(ctx, db.within)
 	}
-	return context.WithTimeout(ctx, db.within)
+	return ctx, func() {}
 }
 
 // Exec runs one statement.

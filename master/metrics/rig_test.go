@@ -109,11 +109,11 @@ func (r *rig) over(experiment int) {
 // waitFor polls until something is so.
 func waitFor(t testing.TB, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if is() {
 			return
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	t.Fatal("the condition was not true within 20 seconds")
+	t.Fatal("the condition was not true within a minute")
 }
