@@ -45,6 +45,8 @@ var signalledPrograms = []signalled{
 		config: fmt.Sprintf(saving, "SIGTERM"), slots: 2, python: "torch", memory: "3G", thorough: 8},
 	{name: "Transformers' Trainer", files: rig.Script(trainer), entrypoint: "python3 train.py", config: "preemption: {signal: SIGTERM}\nresume: {path: out}\n", python: "torch", memory: "2G", thorough: 12},
 	{name: "Lightning", files: rig.Script(lightning), entrypoint: "python3 train.py", config: "preemption: {signal: SIGTERM}\nresume: {path: out}\n", python: "torch", memory: "2G", thorough: 12},
+	{name: "Transformers' Trainer with 110 million weights", files: rig.Script(trainer), entrypoint: "python3 train.py 10500", config: fmt.Sprintf(saving, "SIGTERM"), python: "torch", memory: "6G", thorough: 4},
+	{name: "Lightning with 110 million weights", files: rig.Script(lightning), entrypoint: "python3 train.py 10500", config: fmt.Sprintf(saving, "SIGTERM"), python: "torch", memory: "6G", thorough: 4},
 }
 
 const counter = `
@@ -101,12 +103,13 @@ while not (folder / "stop").exists():
 const trainer = `
 import os, pathlib, sys, time, torch, transformers
 
-folder = pathlib.Path(sys.argv[1])
+folder = pathlib.Path(sys.argv[-1])
+width = int(sys.argv[1]) if len(sys.argv) > 2 else 1000
 
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.w = torch.nn.Sequential(torch.nn.Linear(1, 1000), torch.nn.Linear(1000, 1000), torch.nn.Linear(1000, 1))
+        self.w = torch.nn.Sequential(torch.nn.Linear(1, width), torch.nn.Linear(width, width), torch.nn.Linear(width, 1))
 
     def forward(self, x, labels):
         return {"loss": ((self.w(x) - labels) ** 2).mean()}
@@ -145,18 +148,19 @@ import os, pathlib, sys, time, torch
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import OnExceptionCheckpoint
 
-folder, last = pathlib.Path(sys.argv[1]), "out/on_exception.ckpt"
+folder, last = pathlib.Path(sys.argv[-1]), "out/on_exception.ckpt"
+width = int(sys.argv[1]) if len(sys.argv) > 2 else 1000
 
 class Model(pl.LightningModule):
     def __init__(self):
         super().__init__()
-        self.w = torch.nn.Sequential(torch.nn.Linear(1, 1000), torch.nn.Linear(1000, 1000), torch.nn.Linear(1000, 1))
+        self.w = torch.nn.Sequential(torch.nn.Linear(1, width), torch.nn.Linear(width, width), torch.nn.Linear(width, 1))
 
     def training_step(self, batch, i):
         return (self.w(batch) ** 2).mean()
 
     def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.001)
+        return torch.optim.Adam(self.parameters(), lr=1e-5)
 
 class Steps(pl.Callback):
     begun = False
