@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/quote"
 )
@@ -61,7 +62,7 @@ func (t *Task) main(rank int) *api.Task {
 		task.Env["DET_NO_NEW_PRIVS"] = "1"
 	}
 	task.Resources = res
-	task.LogConfig = &api.LogConfig{MaxFiles: new(t.LogFiles), MaxFileSizeMB: new(t.LogFileMB)}
+	task.LogConfig = t.logs()
 	task.KillTimeout = new(t.KillTimeout)
 	task.Constraints, task.Affinities, task.Meta = slices.Clone(base.Constraints), slices.Clone(base.Affinities), maps.Clone(base.Meta)
 	task.VolumeMounts = t.volumeMounts()
@@ -164,15 +165,38 @@ func appended[T any](config map[string]any, key string, added []T) {
 // script starts the runner. The fetched det-runner has no execute bit; Nomad starts the task only
 // if the file's checksum was right.
 func (t *Task) script() string {
-	if t.Runner.Path != "" {
-		return fmt.Sprintf(`exec %s run`, quote.Shell(t.Runner.Path)) // if the node has lost the file, the shell says so
+	before := ""
+	if t.runnerKeepsLogs() {
+		before = `exec >>"$NOMAD_ALLOC_DIR/logs/main.stdout.0" 2>>"$NOMAD_ALLOC_DIR/logs/main.stderr.0" && `
 	}
-	return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
+	if t.Runner.Path != "" {
+		return before + fmt.Sprintf(`exec %s run`, quote.Shell(t.Runner.Path)) // if the node has lost the file, the shell says so
+	}
+	return before + `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
+}
+
+// runnerKeepsLogs reports whether the runner writes the files that Nomad shows as the task's logs. Nomad starts a process for each
+// attempt that does the same, and waits for it before it starts the task. A container's driver sends its output to that process.
+func (t *Task) runnerKeepsLogs() bool { return t.Container == nil && !t.noLogs() }
+
+// noLogs reports whether the pool's job wants no logs in Nomad.
+func (t *Task) noLogs() bool {
+	logs := t.base().TaskGroups[0].Tasks[0].LogConfig
+	return logs != nil && optional.Value(logs.Disabled)
+}
+
+// logs is the section in which the job says how Nomad keeps the task's logs.
+func (t *Task) logs() *api.LogConfig {
+	logs := &api.LogConfig{MaxFiles: new(t.LogFiles), MaxFileSizeMB: new(t.LogFileMB)}
+	if t.runnerKeepsLogs() || t.noLogs() {
+		logs.Disabled = new(true)
+	}
+	return logs
 }
 
 // runnerVariables are the variables that the runner reads and that not every job sets.
 func runnerVariables() []string {
-	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_LOG_BACKLOG_MAX_BYTES", "DET_NO_NEW_PRIVS"}
+	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_LOG_BACKLOG_MAX_BYTES", "DET_NO_NEW_PRIVS", "DET_NOMAD_LOGS"}
 }
 
 func (t *Task) env(rank int) map[string]string {
@@ -191,6 +215,9 @@ func (t *Task) env(rank int) map[string]string {
 		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, maxMeta),
 		"DET_DRIVER":        t.Pool.Driver,
 	})
+	if t.runnerKeepsLogs() {
+		env["DET_NOMAD_LOGS"] = fmt.Sprintf("%d %d", t.LogFiles, t.LogFileMB)
+	}
 	if n := t.network(); n != pool.HostNetwork {
 		env["DET_NETWORK"] = n
 	}

@@ -63,6 +63,7 @@ func TestAJobExplainsItself(t *testing.T) {
 		t.Errorf("the links on the job's page are %v, want %v", leads, want)
 	}
 	asked(t, r, jobID)
+	shown(t, r, jobID, "begins")
 	passes(t, r, jobID)
 	noSecrets(t, r, jobID, secrets, password, olivia.Token())
 	mine.End(t, id)
@@ -71,6 +72,36 @@ func TestAJobExplainsItself(t *testing.T) {
 		err := json.Unmarshal(r.Get(t, r.ConsulURL+"/v1/health/service/"+jobID), &left)
 		return len(left) == 0, err
 	})
+}
+
+// shown checks that Nomad shows the program's output, of which its runner keeps the files.
+func shown(t *testing.T, r *rig.Rig, jobID, line string) {
+	t.Helper()
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocs, _, err := nomad.Jobs().Allocations(jobID, false, nil)
+	if err != nil || len(allocs) != 1 {
+		t.Fatalf("%d allocations: %v", len(allocs), err)
+	}
+	alloc, _, err := nomad.Allocations().Info(allocs[0].ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := make(chan struct{})
+	defer close(end)
+	frames, failed := nomad.AllocFS().Logs(alloc, false, "main", "stdout", "start", 0, end, nil)
+	var text strings.Builder
+	for frame := range frames {
+		text.Write(frame.Data)
+	}
+	select {
+	case err := <-failed:
+		t.Error(err)
+	default:
+	}
+	rig.Holds(t, "what Nomad shows", text.String(), line)
 }
 
 // asked checks that Nomad counts half a processor of the node and 300 MiB for the job's program.
@@ -131,7 +162,7 @@ func passes(t *testing.T, r *rig.Rig, jobID string) {
 }
 
 // publicEnv lists the variables that Nomad may set for a job's processes.
-var publicEnv = []string{"DET_ALLOCATION_ID", "DET_DRIVER", "DET_MASTERS", "DET_MASTERS_FILE", "DET_NODE_ID", "DET_NODE_NAME", "DET_RANK",
+var publicEnv = []string{"DET_ALLOCATION_ID", "DET_DRIVER", "DET_MASTERS", "DET_MASTERS_FILE", "DET_NODE_ID", "DET_NODE_NAME", "DET_NOMAD_LOGS", "DET_RANK",
 	"NVIDIA_VISIBLE_DEVICES"} // void, for what delivers the log
 
 // noSecrets searches Nomad's answers about a job, its allocations and the master for all secrets.

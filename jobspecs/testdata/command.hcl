@@ -82,7 +82,7 @@ TaskGroups {
   }
   Tasks {
     Config {
-      args = ["-c","exec '/opt/detent'\\''s/det-runner' run"]
+      args = ["-c","exec >>\"$NOMAD_ALLOC_DIR/logs/main.stdout.0\" 2>>\"$NOMAD_ALLOC_DIR/logs/main.stderr.0\" && exec '/opt/detent'\\''s/det-runner' run"]
       command = "/bin/sh"
     }
     Driver = "raw_exec"
@@ -93,6 +93,7 @@ TaskGroups {
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NOMAD_LOGS = "3 10"
       DET_RANK = "0"
     }
     Identities {
@@ -107,6 +108,7 @@ TaskGroups {
     KillTimeout = "30s"
     Leader = false
     LogConfig {
+      Disabled = true
       MaxFileSizeMB = 10
       MaxFiles = 3
     }

@@ -119,7 +119,7 @@ TaskGroups {
       RelativeDest = "${NOMAD_ALLOC_DIR}/det-runner"
     }
     Config {
-      args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      args = ["-c","exec >>\"$NOMAD_ALLOC_DIR/logs/main.stdout.0\" 2>>\"$NOMAD_ALLOC_DIR/logs/main.stderr.0\" && chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
       cap_drop = ["all"]
       command = "/bin/sh"
     }
@@ -130,6 +130,7 @@ TaskGroups {
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NOMAD_LOGS = "3 10"
       DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
     }
@@ -145,6 +146,7 @@ TaskGroups {
     KillTimeout = "30s"
     Leader = false
     LogConfig {
+      Disabled = true
       MaxFileSizeMB = 10
       MaxFiles = 3
     }

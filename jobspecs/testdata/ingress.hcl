@@ -120,7 +120,7 @@ TaskGroups {
       RelativeDest = "${NOMAD_ALLOC_DIR}/det-runner"
     }
     Config {
-      args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      args = ["-c","exec >>\"$NOMAD_ALLOC_DIR/logs/main.stdout.0\" 2>>\"$NOMAD_ALLOC_DIR/logs/main.stderr.0\" && chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
       cap_drop = ["all"]
       command = "/bin/sh"
     }
@@ -133,6 +133,7 @@ TaskGroups {
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NOMAD_LOGS = "5 50"
       DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
     }
@@ -148,6 +149,7 @@ TaskGroups {
     KillTimeout = "20s"
     Leader = false
     LogConfig {
+      Disabled = true
       MaxFileSizeMB = 50
       MaxFiles = 5
     }
@@ -285,7 +287,7 @@ TaskGroups {
       RelativeDest = "${NOMAD_ALLOC_DIR}/det-runner"
     }
     Config {
-      args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      args = ["-c","exec >>\"$NOMAD_ALLOC_DIR/logs/main.stdout.0\" 2>>\"$NOMAD_ALLOC_DIR/logs/main.stderr.0\" && chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
       cap_drop = ["all"]
       command = "/bin/sh"
     }
@@ -298,6 +300,7 @@ TaskGroups {
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
       DET_NODE_ID = "22222222-2222-4222-8222-222222222222"
       DET_NODE_NAME = "n2"
+      DET_NOMAD_LOGS = "5 50"
       DET_NO_NEW_PRIVS = "1"
       DET_RANK = "1"
     }
@@ -313,6 +316,7 @@ TaskGroups {
     KillTimeout = "20s"
     Leader = false
     LogConfig {
+      Disabled = true
       MaxFileSizeMB = 50
       MaxFiles = 5
     }

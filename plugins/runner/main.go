@@ -31,6 +31,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 	"github.com/detent-ml/detent/plugins/runner/detcli"
+	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 	"github.com/detent-ml/detent/plugins/runner/shell"
 )
@@ -103,9 +104,16 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "det-runner:", err)
 		return attempt.CodeMisplaced
 	}
-	return attempt.Attempt(attempt.Process{
-		Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Self: self(), Claimant: claimant,
-	})
+	process := attempt.Process{Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Self: self(), Claimant: claimant}
+	stdout, stderr, err := logs.NomadLogs(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "det-runner:", err)
+		return attempt.CodeMisplaced
+	}
+	if stdout != nil {
+		process.Stdout, process.Stderr = stdout, stderr
+	}
+	return attempt.Attempt(process)
 }
 
 // ends receives the signals with which Nomad stops a task. A broken pipe to Nomad's log

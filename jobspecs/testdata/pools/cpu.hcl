@@ -156,7 +156,7 @@ TaskGroups {
       RelativeDest = "${NOMAD_ALLOC_DIR}/det-runner"
     }
     Config {
-      args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      args = ["-c","exec >>\"$NOMAD_ALLOC_DIR/logs/main.stdout.0\" 2>>\"$NOMAD_ALLOC_DIR/logs/main.stderr.0\" && chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
       cap_drop = ["all"]
       command = "/bin/sh"
     }
@@ -167,6 +167,7 @@ TaskGroups {
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NOMAD_LOGS = "3 10"
       DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
       OMP_NUM_THREADS = "1"
@@ -183,6 +184,7 @@ TaskGroups {
     KillTimeout = "1m0s"
     Leader = false
     LogConfig {
+      Disabled = true
       MaxFileSizeMB = 10
       MaxFiles = 3
     }

@@ -63,7 +63,7 @@ func placeholders(p *NomadTask, master, token string) *strings.Replacer {
 func isPrivate(name string) bool {
 	switch name {
 	case "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
-		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_DRIVER", "DET_NETWORK", "DET_NO_NEW_PRIVS", "DET_LOG_BACKLOG_MAX_BYTES", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
+		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_DRIVER", "DET_NETWORK", "DET_NO_NEW_PRIVS", "DET_LOG_BACKLOG_MAX_BYTES", "DET_NOMAD_LOGS", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
 		return true
 	}
 	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "NOMAD_JWT") || strings.HasPrefix(name, identityPrefix)
